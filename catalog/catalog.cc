@@ -47,14 +47,14 @@ std::string Catalog::rest(uint32_t number) const {
 }
 
 std::string Catalog::signature(uint32_t number) const {
-  Signature& kept = signatures_->all[number % kSignatures];
+  Signature& cached = signatures_->all[number % kSignatures];
   {
     const std::lock_guard lock(signatures_->mutex);
-    if (kept.tool == number) return kept.text;
+    if (cached.tool == number) return cached.text;
   }
   std::string text = catalog::signature(tool(number).name, parse_own_json(rest(number)).value_or(Json::object()));
   const std::lock_guard lock(signatures_->mutex);
-  kept = {number, text};
+  cached = {number, text};
   return text;
 }
 
@@ -74,9 +74,9 @@ void Catalog::add_names(uint32_t number) {
 std::vector<uint32_t> Catalog::named(const std::vector<Name>& names, const std::string& folded_name) const {
   std::vector<uint32_t> all;
   if (folded_name.empty()) return all;
-  const uint32_t wanted = fnv_of<uint32_t>(folded_name);
-  auto at = std::lower_bound(names.begin(), names.end(), Name{wanted, 0});
-  for (; at != names.end() && at->hash == wanted; ++at) {
+  const uint32_t requested = fnv_of<uint32_t>(folded_name);
+  auto at = std::lower_bound(names.begin(), names.end(), Name{requested, 0});
+  for (; at != names.end() && at->hash == requested; ++at) {
     const std::string_view name = tool(at->tool).name;
     bool same = false;
     if (&names == &names_) {

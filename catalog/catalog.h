@@ -52,7 +52,7 @@ struct Query {
 // How sure an answer is. strong: the first tools have a large part of the query; README.md has the measurement.
 enum class Match : uint8_t { weak, strong };
 
-struct FoundTools {
+struct ToolMatches {
   std::vector<uint32_t> tools;  // best first: exact names, exact last segments, then by words
   // Known tools that cannot be called, likewise best first. A caller lists them after `tools` and after skills.
   std::vector<uint32_t> uncallable;
@@ -95,7 +95,7 @@ class Catalog {
   size_t problem_count() const { return problem_count_; }
 
   // A server's name before ':', '/', '.' or "__" is a filter; it does not score.
-  FoundTools search(const Query& query) const;
+  ToolMatches search(const Query& query) const;
   // Finds a tool by its name; by its name without case and separators; by "server.name"; by the last segments of its
   // name, if they are unambiguous. Among several, only the tools that can be called count, if there are any.
   Named find(std::string_view name, std::string_view category = {}, std::string_view server = {}) const;
@@ -136,8 +136,8 @@ class Catalog {
   std::string take_server(std::string_view& text) const;
   bool is_callable(uint32_t number) const { return number < callable_; }
   // Puts the tools, of which the first `named` have the name that was searched, into the lists of `found`.
-  void list(FoundTools& found, const std::vector<uint32_t>& tools, size_t named, size_t limit) const;
-  void rank(FoundTools& found, const std::vector<uint32_t>& first, const Query& query, std::string_view text,
+  void list(ToolMatches& match, const std::vector<uint32_t>& tools, size_t named, size_t limit) const;
+  void rank(ToolMatches& tools, const std::vector<uint32_t>& first, const Query& query, std::string_view text,
             const Index::Terms& terms, const Filter& passes) const;
 
   std::string texts_;
@@ -198,7 +198,7 @@ class CatalogBuilder {
   void merge(const std::string& origin, Tool tool, Form form, Source source);
   void sort_pending();
   void store(Pending& pending);
-  void problem(const std::string& file, std::string what);
+  void problem(const std::string& file, std::string message);
 
   FolderListing listing_;
   std::unique_ptr<ReadingAhead> files_;
@@ -206,7 +206,7 @@ class CatalogBuilder {
   size_t next_ = 0;  // index of the next file or tool
   std::vector<Pending> pending_;
   bool calls_only_servers_ = false;
-  std::map<std::pair<std::string, std::string>, size_t> known_;  // server and name to index in pending_
+  std::map<std::pair<std::string, std::string>, size_t> indexes_;  // server and name to index in pending_
   std::map<std::string, std::string> category_texts_;
   std::map<std::string, uint32_t> category_ids_, server_ids_, tag_ids_;
   std::shared_ptr<Catalog> catalog_ = std::make_shared<Catalog>();

@@ -26,7 +26,7 @@ std::array<std::string, kFields> searchable(Tool& tool) {
       std::string_view("._/:-").find(name[tool.server.size()]) != std::string_view::npos)
     name.remove_prefix(tool.server.size() + 1);
   field(Field::name) = std::string(name) + " " + tool.searched.title;
-  field(Field::place) = tool.server + " " + (tool.category == tool.server ? "" : tool.category);
+  field(Field::provider) = tool.server + " " + (tool.category == tool.server ? "" : tool.category);
   field(Field::description) = tool.description;
   field(Field::parameters) = std::move(tool.searched.parameters);
   field(Field::about) = std::move(tool.searched.about);
@@ -59,9 +59,9 @@ Result<CatalogBuilder> CatalogBuilder::begin(const std::string& folder, unsigned
   return builder;
 }
 
-void CatalogBuilder::problem(const std::string& file, std::string what) {
+void CatalogBuilder::problem(const std::string& file, std::string message) {
   if (catalog_->problem_count_++ < Catalog::kMaxProblems)
-    catalog_->problems_.push_back({printable(file), std::move(what)});
+    catalog_->problems_.push_back({printable(file), std::move(message)});
 }
 
 void CatalogBuilder::call_only_servers(std::vector<std::string> unlearned) {
@@ -81,7 +81,7 @@ void CatalogBuilder::add_described(const std::string& origin, Reading reading) {
 }
 
 void CatalogBuilder::take(const std::string& origin, Reading reading, Source source) {
-  for (auto& what : reading.problems) problem(origin, std::move(what));
+  for (auto& message : reading.problems) problem(origin, std::move(message));
   catalog_->problem_count_ += reading.more_problems;
   for (auto& [name, description] : reading.categories)
     if (std::string& text = category_texts_[name]; text.empty()) text = std::move(description);
@@ -97,12 +97,12 @@ void CatalogBuilder::merge(const std::string& origin, Tool tool, Form form, Sour
   const auto& unlearned = catalog_->unlearned_servers_;
   const bool callable = !calls_only_servers_ || source == Source::server || tool.kind == ToolKind::skill ||
                         std::binary_search(unlearned.begin(), unlearned.end(), tool.server);
-  auto [known, is_new] = known_.try_emplace({tool.server, tool.name}, pending_.size());
+  auto [known, is_new] = indexes_.try_emplace({tool.server, tool.name}, pending_.size());
   if (is_new) {
     if (pending_.size() < kMaxTools) {
       pending_.push_back({std::move(tool), form, 1, callable});
     } else {
-      known_.erase(known);
+      indexes_.erase(known);
       if (pending_.size() == kMaxTools)
         problem(origin, fmt::format("more than {} tools; the others were left out", kMaxTools));
     }
@@ -138,7 +138,7 @@ void CatalogBuilder::merge(const std::string& origin, Tool tool, Form form, Sour
 }
 
 void CatalogBuilder::sort_pending() {
-  known_.clear();
+  indexes_.clear();
   std::sort(pending_.begin(), pending_.end(), [](const Pending& a, const Pending& b) {
     return std::tie(b.callable, a.tool.name, a.tool.server) < std::tie(a.callable, b.tool.name, b.tool.server);
   });

@@ -7,9 +7,9 @@
 namespace catalog {
 
 std::string did_you_mean(const Catalog& catalog, std::string_view tool, std::string_view server) {
-  const bool known = std::any_of(catalog.servers().begin(), catalog.servers().end(),
-                                 [&](const Group& one) { return !server.empty() && one.name == server; });
-  if (!server.empty() && !known) {
+  const bool is_known_server = std::any_of(catalog.servers().begin(), catalog.servers().end(),
+                                           [&](const Group& group) { return !server.empty() && group.name == server; });
+  if (!server.empty() && !is_known_server) {
     const std::string_view near = catalog.nearest_server(server);
     if (!near.empty() && tool.empty()) return fmt::format("did you mean '{}'?", near);
     server = near;
@@ -17,8 +17,8 @@ std::string did_you_mean(const Catalog& catalog, std::string_view tool, std::str
   if (tool.empty()) return {};
   const auto near = catalog.nearest_tools(tool, server);
   if (near.empty()) return {};
-  const ToolView meant = catalog.tool(near.front());
-  return fmt::format("did you mean '{}{}{}'?", meant.server, meant.server.empty() ? "" : "__", meant.name);
+  const ToolView view = catalog.tool(near.front());
+  return fmt::format("did you mean '{}{}{}'?", view.server, view.server.empty() ? "" : "__", view.name);
 }
 
 std::string reason_for_no_tools(const Catalog& catalog) {

@@ -214,8 +214,8 @@ EverydayWords::EverydayWords() {
   });
   each(kWishes, [&](std::string_view group) {
     const size_t colon = group.find(':');
-    for (const auto& said : phrases_of(group.substr(0, colon), stemmer))
-      for (const auto& other : stems_of(group.substr(colon + 1), stemmer)) relate(said, other, Meaning::related);
+    for (const auto& message : phrases_of(group.substr(0, colon), stemmer))
+      for (const auto& other : stems_of(group.substr(colon + 1), stemmer)) relate(message, other, Meaning::related);
   });
 }
 
@@ -223,14 +223,14 @@ EverydayWords::EverydayWords() {
 void EverydayWords::relate(std::string_view word, std::string_view other, Meaning meaning) {
   if (word == other) return;
   auto& all = words_[std::string(word)];
-  if (std::none_of(all.begin(), all.end(), [&](const Related& one) { return one.stem == other; }))
+  if (std::none_of(all.begin(), all.end(), [&](const Related& item) { return item.stem == other; }))
     all.push_back({std::string(other), meaning == Meaning::related});
 }
 
 const std::vector<EverydayWords::Related>& EverydayWords::related(const std::string& stem) const {
   static const std::vector<Related> kNone;
-  const auto found = words_.find(stem);
-  return found == words_.end() ? kNone : found->second;
+  const auto it = words_.find(stem);
+  return it == words_.end() ? kNone : it->second;
 }
 
 const EverydayWords& everyday_words() {

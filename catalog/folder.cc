@@ -20,7 +20,7 @@ struct Walk {
   FolderListing& listing;
   size_t entries = 0;
 
-  Result<> look_into(const std::string& folder, const std::string& inside, int depth) {
+  Result<> inspect(const std::string& folder, const std::string& inside, int depth) {
     TRY(FolderReader reader, FolderReader::open(folder));
     listing.folders.push_back(inside);
     std::vector<std::string> folders;
@@ -47,11 +47,11 @@ struct Walk {
     for (const auto& name : folders) {
       const std::string path = inside.empty() ? name : inside + "/" + name;
       const size_t before = listing.files.size();
-      const auto looked = look_into(folder + "/" + name, path, depth + 1);
-      if (looked) continue;
+      const auto checked = inspect(folder + "/" + name, path, depth + 1);
+      if (checked) continue;
       listing.files.resize(before);
       listing.unlisted.push_back(
-          fmt::format("{}: {}", printable(path), std::generic_category().message(looked.error().err)));
+          fmt::format("{}: {}", printable(path), std::generic_category().message(checked.error().err)));
     }
     return {};
   }
@@ -61,8 +61,9 @@ struct Walk {
 
 Result<FolderListing> list_folder(const std::string& folder) {
   FolderListing listing;
-  CHECKED(Walk{listing}.look_into(folder, "", 0));
-  std::sort(listing.files.begin(), listing.files.end(), [](const File& a, const File& b) { return a.path < b.path; });
+  CHECKED(Walk{listing}.inspect(folder, "", 0));
+  std::sort(listing.files.begin(), listing.files.end(),
+            [](const CatalogFile& a, const CatalogFile& b) { return a.path < b.path; });
   std::sort(listing.folders.begin(), listing.folders.end());
   std::sort(listing.unlisted.begin(), listing.unlisted.end());
   return listing;
@@ -75,7 +76,7 @@ Result<std::string> read_definition_file(const std::string& path) {
   if (::fstat(file.get(), &status) != 0) return fail_errno(errno, "fstat", Code::invalid);
   if (!S_ISREG(status.st_mode)) return fail(Code::invalid, "not a regular file");
   if (status.st_mode & S_IWOTH) return fail(Code::invalid, "all users may write the file", "chmod o-w");
-  return read_whole(file.get(), kMaxFileBytes);
+  return read_complete(file.get(), kMaxFileBytes);
 }
 
 }  // namespace catalog

@@ -15,15 +15,15 @@ constexpr size_t kMaxFileBytes = 32 << 20;
 constexpr size_t kMaxFiles = 100'000;
 constexpr int kMaxFolders = 3;  // levels below the first folder
 
-struct File {
+struct CatalogFile {
   std::string path;  // below the folder: "media/images.json"
   uint64_t inode = 0, size = 0;
   int64_t changed_ns = 0;  // ctime: changes also when only the rights or the name change
-  bool operator==(const File&) const = default;
+  bool operator==(const CatalogFile&) const = default;
 };
 
 struct FolderListing {
-  std::vector<File> files;            // sorted by path
+  std::vector<CatalogFile> files;     // sorted by path
   std::vector<std::string> folders;   // folders that were listed, "" is the first: folders to watch
   std::vector<std::string> unlisted;  // folders that cannot be read, with the reason
   bool more = false;                  // there were more than kMaxFiles

@@ -29,7 +29,7 @@ class Best {
     std::push_heap(hits_.begin(), hits_.end(), better);
     if (hits_.size() == limit_) least_ = hits_.front().score;
   }
-  std::vector<Index::Hit> taken() && { return std::move(hits_); }  // in no order
+  std::vector<Index::Hit> take_hits() && { return std::move(hits_); }  // in no order
 
  private:
   size_t limit_;
@@ -40,8 +40,9 @@ class Best {
 }  // namespace
 
 bool Index::Terms::known() const {
-  return !extras.empty() || !wishes.empty() ||
-         std::any_of(words.begin(), words.end(), [](const Word& w) { return w.documents > 0 || !w.others.empty(); });
+  return !extras.empty() || !wishes.empty() || std::any_of(words.begin(), words.end(), [](const Word& w) {
+    return w.documents > 0 || !w.alternatives.empty();
+  });
 }
 
 std::string_view Index::term_text(uint32_t term) const {
@@ -53,7 +54,7 @@ double Index::rarity(uint32_t documents) const {
   return std::log(1 + (static_cast<double>(documents_) - documents + 0.5) / (documents + 0.5));
 }
 
-double Index::most(const Terms& terms) const {
+double Index::max(const Terms& terms) const {
   double all = 0;
   for (const auto& word : terms.words) all += word.weight * rarity(std::max(word.documents, 1u));
   return all / rarity(1) * kMaxImpact;
@@ -81,7 +82,7 @@ void Index::add_up(const Shard& shard, const Terms& terms, Scratch& scratch) con
       take(*at >> 16, static_cast<int32_t>(*at & kMaxImpact));
   };
   auto add = [&](const Terms::Word& word) {
-    if (word.others.empty()) {
+    if (word.alternatives.empty()) {
       if (word.documents > 0)
         each(word.term, [&](uint32_t document, int32_t impact) { scores[document] += word.weight * impact; });
       return;
@@ -96,14 +97,14 @@ void Index::add_up(const Shard& shard, const Terms& terms, Scratch& scratch) con
       });
     };
     if (word.documents > 0) best_of(word.term, word.weight);
-    for (const Related& other : word.others) best_of(other.term, other.weight);
+    for (const Related& other : word.alternatives) best_of(other.term, other.weight);
     for (size_t i = 0; i < touched; i++)
       scores[touched_documents[i]] += std::exchange(best_values[touched_documents[i]], 0);
   };
   for (const auto& word : terms.words) add(word);
-  for (const auto& wish : terms.wishes) add(wish);
+  for (const auto& request : terms.wishes) add(request);
   for (uint32_t term : terms.extras)
-    each(term, [&](uint32_t document, int32_t impact) { scores[document] += kWhole * impact; });
+    each(term, [&](uint32_t document, int32_t impact) { scores[document] += kFull * impact; });
 }
 
 void Index::favour_groups(std::vector<Hit>& hits) const {
@@ -118,7 +119,7 @@ Index::Ranking Index::rank(const Terms& terms, size_t limit, const Mask& mask) c
   Ranking ranking;
   if (limit == 0 || !terms.known()) return ranking;
   thread_local Scratch scratch;
-  Best preferred(std::max(limit, kGroupedHits)), others(std::max(limit, kGroupedHits));
+  Best preferred(std::max(limit, kGroupedHits)), peers(std::max(limit, kGroupedHits));
   for (size_t s = 0; s < shards_.size(); s++) {
     const size_t first = s * kShard, count = std::min(kShard, documents_ - first);
     const size_t blocks = (count + kBlock - 1) / kBlock;
@@ -145,12 +146,12 @@ Index::Ranking Index::rank(const Terms& terms, size_t limit, const Mask& mask) c
           if (values[i] > best.least()) best.take({static_cast<uint32_t>(begin + i), values[i]});
       };
       take(preferred, 0, border);
-      take(others, border, kBlock);
+      take(peers, border, kBlock);
     }
   }
-  ranking.hits = std::move(preferred).taken();
+  ranking.hits = std::move(preferred).take_hits();
   const auto count = static_cast<std::ptrdiff_t>(ranking.hits.size());
-  const std::vector<Hit> rest = std::move(others).taken();
+  const std::vector<Hit> rest = std::move(peers).take_hits();
   ranking.hits.insert(ranking.hits.end(), rest.begin(), rest.end());
   favour_groups(ranking.hits);
   const auto begin = ranking.hits.begin();

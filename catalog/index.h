@@ -19,7 +19,7 @@ class Thesaurus;
 
 // The field of a word decides about its weight. `place` is server and category, `parameters` the names of parameters,
 // `about` the descriptions of parameters.
-enum class Field : uint8_t { name, place, description, parameters, about, uses };
+enum class Field : uint8_t { name, provider, description, parameters, about, uses };
 constexpr size_t kFields = 6;
 constexpr size_t kMaxQueryWords = 160;   // further words are not read
 constexpr size_t kMaxFieldWords = 4000;  // words of one field of one document
@@ -27,8 +27,8 @@ constexpr uint32_t kNoGroup = ~uint32_t{0};
 
 class Index {
  public:
-  using Mask = std::vector<uint8_t>;     // for each document: 1 lets it through, 0 does not; empty: all pass
-  static constexpr int32_t kWhole = 64;  // the weight of a word that counts in full
+  using Mask = std::vector<uint8_t>;    // for each document: 1 lets it through, 0 does not; empty: all pass
+  static constexpr int32_t kFull = 64;  // the weight of a word that counts in full
 
   // A word of the vocabulary that counts in part: `weight` of kWhole.
   struct Related {
@@ -38,11 +38,11 @@ class Index {
   // The words of a query with their terms in the vocabulary, rarest first.
   struct Terms {
     struct Word {
-      std::string text;             // as in the query, lower case
-      uint32_t term = 0;            // its number in the vocabulary, if known
-      uint32_t documents = 0;       // documents that have it; 0: no tool has this word
-      int32_t weight = kWhole;      // less for words that say little about the wanted tool
-      std::vector<Related> others;  // corrected spellings and similar meanings; in each document the best counts
+      std::string text;                   // as in the query, lower case
+      uint32_t term = 0;                  // its number in the vocabulary, if known
+      uint32_t documents = 0;             // documents that have it; 0: no tool has this word
+      int32_t weight = kFull;             // less for words that say little about the wanted tool
+      std::vector<Related> alternatives;  // corrected spellings and similar meanings; in each document the best counts
     };
     std::vector<Word> words;       // each counts once
     std::vector<Word> wishes;      // words around them, "days off", with the subjects they may mean; not required
@@ -65,7 +65,7 @@ class Index {
   Ranking rank(const Terms& terms, size_t limit, const Mask& mask = {}) const;
   // About the score of a document that has all words of the query. A document's score divided by this is its part of
   // the query.
-  double most(const Terms& terms) const;
+  double max(const Terms& terms) const;
   // Replaces every unknown word by the nearest known word, or drops it if no word is near. Each comparison reads the
   // whole vocabulary, so only the first eight unknown words are compared; the others are dropped.
   Terms corrected(const Terms& terms) const;

@@ -31,10 +31,10 @@ void IndexBuilder::add(const std::array<std::string, kFields>& fields, uint32_t 
     size_t length = 0;
     Word word;
     for (WordReader reader(fields[field]); length < kMaxFieldWords && reader.next(word);) {
-      const Seen one = seen(word.text);
-      if (field != static_cast<size_t>(Field::name) && one.is_stop_word) continue;
+      const Seen item = seen(word.text);
+      if (field != static_cast<size_t>(Field::name) && item.is_stop_word) continue;
       if (word.form == Word::Form::part) length++;
-      counts_.emplace_back(one.term, uint32_t{1} << (field * kCountBits));
+      counts_.emplace_back(item.term, uint32_t{1} << (field * kCountBits));
     }
     lengths[field] = static_cast<uint16_t>(length);
   }
@@ -43,8 +43,8 @@ void IndexBuilder::add(const std::array<std::string, kFields>& fields, uint32_t 
   for (size_t i = 0; i < counts_.size();) {
     Posting posting{counts_[i].first, document, 0};
     for (; i < counts_.size() && counts_[i].first == posting.term; i++) {
-      const uint32_t one = counts_[i].second, full = one * kCountMask;
-      if ((posting.counts & full) != full) posting.counts += one;
+      const uint32_t value = counts_[i].second, full = value * kCountMask;
+      if ((posting.counts & full) != full) posting.counts += value;
     }
     postings_.push_back(posting);
   }

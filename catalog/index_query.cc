@@ -29,7 +29,7 @@ constexpr size_t kFewDocuments = 1000;  // in a larger index, a word in over 1/4
 constexpr size_t kFirstBytes = 32;
 constexpr size_t kMaxCorrected = 8;  // words of a query that are compared with the whole vocabulary
 
-uint64_t place_hash(std::string_view text) {
+uint64_t position_hash(std::string_view text) {
   const auto hash = fnv_of<uint64_t>(text);
   return hash ^ (hash >> 29);
 }
@@ -49,7 +49,7 @@ bool is_small_letters(std::string_view word) {
 
 uint32_t Index::find_term(std::string_view stem) const {
   const size_t mask = term_table_.size() - 1;
-  for (size_t at = place_hash(stem) & mask;; at = (at + 1) & mask) {
+  for (size_t at = position_hash(stem) & mask;; at = (at + 1) & mask) {
     uint32_t term = term_table_[at];
     if (term == kNone || term_text(term) == stem) return term;
   }
@@ -60,7 +60,7 @@ void Index::hash_terms() {
   while (size < vocabulary() * 2) size *= 2;
   term_table_.assign(size, kNone);
   for (uint32_t term = 0; term < vocabulary(); term++) {
-    size_t at = place_hash(term_text(term)) & (size - 1);
+    size_t at = position_hash(term_text(term)) & (size - 1);
     while (term_table_[at] != kNone) at = (at + 1) & (size - 1);
     term_table_[at] = term;
   }
@@ -117,21 +117,21 @@ class QueryReader {
           i++;
           continue;
         }
-        found_.extras.push_back(pair);
+        terms_.extras.push_back(pair);
       }
       add(words_[i]);
     }
-    std::sort(found_.extras.begin(), found_.extras.end());
-    found_.extras.erase(std::unique(found_.extras.begin(), found_.extras.end()), found_.extras.end());
-    std::erase_if(found_.extras, [&](uint32_t term) {
-      return std::any_of(found_.words.begin(), found_.words.end(),
+    std::sort(terms_.extras.begin(), terms_.extras.end());
+    terms_.extras.erase(std::unique(terms_.extras.begin(), terms_.extras.end()), terms_.extras.end());
+    std::erase_if(terms_.extras, [&](uint32_t term) {
+      return std::any_of(terms_.words.begin(), terms_.words.end(),
                          [&](const auto& w) { return w.documents > 0 && w.term == term; });
     });
-    for (auto& word : found_.words) find_others(word);
+    for (auto& word : terms_.words) find_peers(word);
     if (sentence_) add_wishes();
-    std::stable_sort(found_.words.begin(), found_.words.end(),
+    std::stable_sort(terms_.words.begin(), terms_.words.end(),
                      [](const auto& a, const auto& b) { return a.documents < b.documents; });
-    return std::move(found_);
+    return std::move(terms_);
   }
 
  private:
@@ -142,7 +142,7 @@ class QueryReader {
     Word word;
     for (WordReader reader(query); words_.size() + stop_words.size() < kMaxQueryWords && reader.next(word);) {
       if (word.form == Word::Form::joined) {
-        if (uint32_t term = term_of(word.text); term != Index::kNone) found_.extras.push_back(term);
+        if (uint32_t term = term_of(word.text); term != Index::kNone) terms_.extras.push_back(term);
       } else {
         said_.push_back(word.text);
         (is_stop_word(word.text) || is_query_stop_word(word.text) ? stop_words : words_).push_back(word.text);
@@ -151,26 +151,26 @@ class QueryReader {
     if (words_.empty()) words_ = std::move(stop_words);  // "what to do" may be the whole query
     // In a name or in two words each word counts in full; in a sentence some words count less.
     sentence_ = words_.size() > 2 &&
-                std::any_of(words_.begin(), words_.end(), [](const auto& one) { return !is_weak_query_word(one); });
+                std::any_of(words_.begin(), words_.end(), [](const auto& item) { return !is_weak_query_word(item); });
   }
 
   int32_t weight_of(std::string_view word) const {
-    if (!sentence_) return Index::kWhole;
+    if (!sentence_) return Index::kFull;
     if (is_weak_query_word(word)) return kWeak;
     if (is_number(word)) return kNumber;
-    return word.size() == 1 ? kLetter : Index::kWhole;
+    return word.size() == 1 ? kLetter : Index::kFull;
   }
 
   void add(const std::string& word) {
     const uint32_t term = term_of(word);
-    for (const auto& known : found_.words)
-      if (term == Index::kNone ? known.text == word : known.documents > 0 && known.term == term) return;
+    for (const auto& existing : terms_.words)
+      if (term == Index::kNone ? existing.text == word : existing.documents > 0 && existing.term == term) return;
     const uint32_t documents = term == Index::kNone ? 0 : index_.frequency_[term];
-    found_.words.push_back({word, term, documents, weight_of(word), {}});
+    terms_.words.push_back({word, term, documents, weight_of(word), {}});
   }
 
-  void find_others(Index::Terms::Word& word) const {
-    if (word.weight != Index::kWhole) return;
+  void find_peers(Index::Terms::Word& word) const {
+    if (word.weight != Index::kFull) return;
     const std::string stem(index_.stemmer_.stem(word.text));
     const std::string_view base = thesaurus_ ? thesaurus_->base_form(word.text) : std::string_view();
     const auto everyday = everyday_words().related(stem);
@@ -188,18 +188,18 @@ class QueryReader {
     std::string before;
     for (const std::string& word : said_) {
       const std::string stem(index_.stemmer_.stem(word));
-      if (is_stop_word(word) || is_query_stop_word(word) || is_weak_query_word(word)) add_wish(word, stem);
-      if (!before.empty()) add_wish(before + " " + word, before + " " + stem);
+      if (is_stop_word(word) || is_query_stop_word(word) || is_weak_query_word(word)) add_watch_request(word, stem);
+      if (!before.empty()) add_watch_request(before + " " + word, before + " " + stem);
       before = stem;
     }
   }
 
-  void add_wish(const std::string& text, const std::string& said) {
-    const auto& meant = everyday_words().related(said);
-    if (meant.empty()) return;
-    Index::Terms::Word wish{text, 0, 0, Index::kWhole, {}};
-    for (const auto& [other, is_hint] : meant) add_other(wish, other, is_hint ? kHint : kSame);
-    if (!wish.others.empty()) found_.wishes.push_back(std::move(wish));
+  void add_watch_request(const std::string& text, const std::string& message) {
+    const auto& intended = everyday_words().related(message);
+    if (intended.empty()) return;
+    Index::Terms::Word word{text, 0, 0, Index::kFull, {}};
+    for (const auto& [other, is_hint] : intended) add_other(word, other, is_hint ? kHint : kSame);
+    if (!word.alternatives.empty()) terms_.wishes.push_back(std::move(word));
   }
 
   void mend(Index::Terms::Word& word, std::string_view stem) const {
@@ -207,7 +207,7 @@ class QueryReader {
     size_t mended = 0;
     for (uint32_t term : index_.one_edit_away(stem)) {
       if (mended++ == kMaxMended || index_.frequency_[term] < word.documents * kCommoner) break;
-      word.others.push_back({term, kMended});
+      word.alternatives.push_back({term, kMended});
     }
   }
 
@@ -219,19 +219,19 @@ class QueryReader {
     // A substitute that is rarer than the word itself gets no higher value for it.
     if (word.documents > documents)
       weight = std::max(1, static_cast<int32_t>(weight * index_.rarity(word.documents) / index_.rarity(documents)));
-    for (auto& known : word.others)
-      if (known.term == term) {
-        known.weight = std::max(known.weight, weight);
+    for (auto& existing : word.alternatives)
+      if (existing.term == term) {
+        existing.weight = std::max(existing.weight, weight);
         return;
       }
-    word.others.push_back({term, weight});
+    word.alternatives.push_back({term, weight});
   }
 
   const Index& index_;
   const Thesaurus* thesaurus_;
   std::vector<std::string> said_, words_;  // in their order: all words; all words except stop words
   bool sentence_ = false;
-  Index::Terms found_;
+  Index::Terms terms_;
 };
 
 Index::Terms Index::terms(std::string_view query, const Thesaurus* thesaurus) const {
@@ -253,7 +253,7 @@ Index::Terms Index::corrected(const Terms& terms) const {
     // Begins one above the largest distance allowed, of the stem: with half its letters replaced, "vulner" becomes
     // "number".
     unsigned best = static_cast<unsigned>(std::clamp<size_t>(stem.size() / 3, 1, 3)) + 1;
-    uint32_t found = kNone;
+    uint32_t matched_term = kNone;
     for (uint32_t term = 0; term < vocabulary(); term++) {
       std::string_view text = term_text(term);
       size_t longer = std::max(text.size(), stem.size()), shorter = std::min(text.size(), stem.size());
@@ -261,9 +261,10 @@ Index::Terms Index::corrected(const Terms& terms) const {
       unsigned distance = spelling.distance(text);
       if (distance >= best) continue;
       best = distance;
-      found = term;
+      matched_term = term;
     }
-    if (found != kNone) near.words.push_back({word.text, found, frequency_[found], word.weight, {}});
+    if (matched_term != kNone)
+      near.words.push_back({word.text, matched_term, frequency_[matched_term], word.weight, {}});
   }
   return near;
 }

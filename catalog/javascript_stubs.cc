@@ -36,10 +36,10 @@ std::string javascript_stub(const StubModule& module) {
   if (module.functions.size() == 1 && module.functions.front().name == module.tool)
     return text + "\n" + javascript_function(module, module.functions.front(), module.module) +
            fmt::format("\nmodule.exports = {0};\n{1}", module.module, named_export(module.module));
-  TakenNames taken;
+  UsedNames reserved;
   std::vector<std::string> names;
   for (const StubFunction& function : module.functions) {
-    names.push_back(identifier(function.name, taken));
+    names.push_back(identifier(function.name, reserved));
     text += "\n" + javascript_function(module, function, names.back());
   }
   text += "\nmodule.exports = {";

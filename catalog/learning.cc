@@ -20,7 +20,9 @@ constexpr size_t kMaxHaving = 1000;        // the last searches with one word; e
 constexpr size_t kMaxTeachers = 8;         // teachers of one use
 constexpr std::chrono::minutes kTidy{10};  // time between two removals of old searches
 
-bool has(const std::vector<uint32_t>& all, uint32_t one) { return std::find(all.begin(), all.end(), one) != all.end(); }
+bool has(const std::vector<uint32_t>& all, uint32_t value) {
+  return std::find(all.begin(), all.end(), value) != all.end();
+}
 
 }  // namespace
 
@@ -32,10 +34,10 @@ uint64_t Learning::Words::key() const {
 
 std::string Learning::tool_key(const Tool& tool) { return tool.server + '\n' + tool.name; }
 
-Learning::Words Learning::words_of(const Index& index, std::string_view query, size_t most) const {
+Learning::Words Learning::words_of(const Index& index, std::string_view query, size_t max) const {
   Words words;
   for (const auto& word : index.terms(query).words) {  // the rarest first
-    if (words.all.size() == most) break;
+    if (words.all.size() == max) break;
     const double tools = static_cast<double>(index.documents());
     const double weight = std::log(1 + (tools + 1) / (word.documents + 1));
     words.all.push_back({fnv_of<uint64_t>(stemmer_.stem(word.text)), weight});
@@ -54,14 +56,14 @@ void Learning::teach(const Index& index, std::string_view query, const Tool& too
   if (words.all.empty()) return;
   const uint32_t slot = slot_for(std::move(words), now);
   searches_[slot].taught = now;
-  use(slot, place_of(tool), teacher_of(teacher));
+  use(slot, position_of(tool), teacher_of(teacher));
   remove_if_unused(slot);
 }
 
 // The slot of the search with these words; a new slot if the search is new.
 uint32_t Learning::slot_for(Words words, Monotonic::time_point now) {
   const uint64_t key = words.key();
-  if (const auto known = slots_.find(key); known != slots_.end()) return known->second;
+  if (const auto it = slots_.find(key); it != slots_.end()) return it->second;
   make_room(now);
   uint32_t slot = static_cast<uint32_t>(searches_.size());
   if (free_.empty()) {
@@ -76,14 +78,14 @@ uint32_t Learning::slot_for(Words words, Monotonic::time_point now) {
   return slot;
 }
 
-uint32_t Learning::place_of(const Tool& tool) {
-  const auto [known, is_new] = places_.try_emplace(tool_key(tool), static_cast<uint32_t>(chosen_.size()));
+uint32_t Learning::position_of(const Tool& tool) {
+  const auto [known, is_new] = indexes_.try_emplace(tool_key(tool), static_cast<uint32_t>(chosen_.size()));
   if (!is_new) return known->second;
   const auto free =
-      std::find_if(chosen_.begin(), chosen_.end(), [](const Chosen& one) { return one.searches.empty(); });
+      std::find_if(chosen_.begin(), chosen_.end(), [](const Chosen& item) { return item.searches.empty(); });
   if (free != chosen_.end()) {
-    places_.erase(tool_key(free->tool));
-    places_[tool_key(tool)] = static_cast<uint32_t>(free - chosen_.begin());
+    indexes_.erase(tool_key(free->tool));
+    indexes_[tool_key(tool)] = static_cast<uint32_t>(free - chosen_.begin());
     free->tool = tool;
     return static_cast<uint32_t>(free - chosen_.begin());
   }
@@ -93,17 +95,17 @@ uint32_t Learning::place_of(const Tool& tool) {
 
 // All tenants beyond kKnownTeachers get the last number.
 uint32_t Learning::teacher_of(std::string_view name) {
-  const auto known = std::find(teachers_.begin(), teachers_.end(), name);
-  if (known != teachers_.end()) return static_cast<uint32_t>(known - teachers_.begin());
+  const auto it = std::find(teachers_.begin(), teachers_.end(), name);
+  if (it != teachers_.end()) return static_cast<uint32_t>(it - teachers_.begin());
   if (teachers_.size() < kKnownTeachers) teachers_.emplace_back(name);
   return static_cast<uint32_t>(teachers_.size() - 1);
 }
 
 void Learning::use(uint32_t slot, uint32_t tool, uint32_t teacher) {
   auto& uses = searches_[slot].uses;
-  const auto known = std::find_if(uses.begin(), uses.end(), [&](const Use& one) { return one.tool == tool; });
-  if (known != uses.end()) {
-    if (known->teachers.size() < kMaxTeachers && !has(known->teachers, teacher)) known->teachers.push_back(teacher);
+  const auto it = std::find_if(uses.begin(), uses.end(), [&](const Use& item) { return item.tool == tool; });
+  if (it != uses.end()) {
+    if (it->teachers.size() < kMaxTeachers && !has(it->teachers, teacher)) it->teachers.push_back(teacher);
     return;
   }
   if (uses.size() >= limits_.tools) return;
@@ -130,7 +132,7 @@ uint32_t Learning::oldest_of_greediest(const std::vector<uint32_t>& slots) const
 }
 
 void Learning::remove_use(uint32_t slot, uint32_t tool) {
-  std::erase_if(searches_[slot].uses, [&](const Use& one) { return one.tool == tool; });
+  std::erase_if(searches_[slot].uses, [&](const Use& item) { return item.tool == tool; });
   std::erase(chosen_[tool].searches, slot);
 }
 
@@ -185,11 +187,11 @@ std::vector<Learning::Meaning> Learning::meanings(const std::vector<uint32_t>& h
           count.strangers.push_back(teacher);
     }
   const double searches = static_cast<double>(having.size() - from) + kDoubt;
-  const double known = static_cast<double>(slots_.size()) + kOthers;
+  const double total = static_cast<double>(slots_.size()) + kOthers;
   std::vector<Meaning> all;
   for (const Count& count : counts) {
     const bool agreed = count.strangers.size() >= 2, doubtful = !agreed && count.own == 0;
-    const double usual = static_cast<double>(chosen_[count.tool].searches.size()) / known;
+    const double usual = static_cast<double>(chosen_[count.tool].searches.size()) / total;
     const double part = (agreed || doubtful ? count.all : count.own) / searches - usual;
     if (part > 0) all.push_back({count.tool, doubtful ? part * kDoubtful : part, doubtful});
   }
@@ -202,11 +204,11 @@ std::vector<Learning::Hint> Learning::hints(const Index& index, std::string_view
   const Words words = words_of(index, query, kMaxSearchWords);
   if (words.all.empty()) return all;
   const auto teacher = static_cast<uint32_t>(std::find(teachers_.begin(), teachers_.end(), asker) - teachers_.begin());
-  std::vector<std::vector<Meaning>> meant;
+  std::vector<std::vector<Meaning>> intended;
   std::vector<double> open;  // the part of each word's weight that no hint has used yet
   for (const Word& word : words.all) {
     const auto having = by_word_.find(word.stem);
-    meant.push_back(having == by_word_.end() ? std::vector<Meaning>() : meanings(having->second, teacher));
+    intended.push_back(having == by_word_.end() ? std::vector<Meaning>() : meanings(having->second, teacher));
     open.push_back(word.weight);
   }
   struct Part {
@@ -215,11 +217,11 @@ std::vector<Learning::Hint> Learning::hints(const Index& index, std::string_view
   std::unordered_map<uint32_t, Part> parts;
   while (all.size() < kMaxHints) {
     parts.clear();
-    for (size_t i = 0; i < meant.size(); i++)
-      for (const Meaning& one : meant[i]) {
-        const double part = open[i] * one.part / words.weight;
-        parts[one.tool].all += part;
-        if (!one.doubtful) parts[one.tool].sure += part;
+    for (size_t i = 0; i < intended.size(); i++)
+      for (const Meaning& meaning : intended[i]) {
+        const double part = open[i] * meaning.part / words.weight;
+        parts[meaning.tool].all += part;
+        if (!meaning.doubtful) parts[meaning.tool].sure += part;
       }
     auto name = [&](uint32_t tool) { return std::tie(chosen_[tool].tool.server, chosen_[tool].tool.name); };
     const auto best = std::max_element(parts.begin(), parts.end(), [&](const auto& a, const auto& b) {
@@ -228,36 +230,36 @@ std::vector<Learning::Hint> Learning::hints(const Index& index, std::string_view
     if (best == parts.end() || best->second.all < kMin) break;
     const uint32_t tool = best->first;
     all.push_back({chosen_[tool].tool, best->second.all, best->second.sure < kMin});
-    for (size_t i = 0; i < meant.size(); i++) {
-      for (const Meaning& one : meant[i])
-        if (one.tool == tool) open[i] *= 1 - one.part;
-      std::erase_if(meant[i], [&](const Meaning& one) { return one.tool == tool; });
+    for (size_t i = 0; i < intended.size(); i++) {
+      for (const Meaning& meaning : intended[i])
+        if (meaning.tool == tool) open[i] *= 1 - meaning.part;
+      std::erase_if(intended[i], [&](const Meaning& meaning) { return meaning.tool == tool; });
     }
   }
   return all;
 }
 
 void Learning::forget(const Tool& tool) {
-  const auto place = places_.find(tool_key(tool));
-  if (place == places_.end()) return;
-  const auto searches = chosen_[place->second].searches;
+  const auto it = indexes_.find(tool_key(tool));
+  if (it == indexes_.end()) return;
+  const auto searches = chosen_[it->second].searches;
   for (uint32_t slot : searches) {
-    remove_use(slot, place->second);
+    remove_use(slot, it->second);
     remove_if_unused(slot);
   }
 }
 
 void Learning::forget_teacher(std::string_view teacher) {
-  const auto known = std::find(teachers_.begin(), teachers_.end(), teacher);
-  if (known == teachers_.end()) return;
-  const auto number = static_cast<uint32_t>(known - teachers_.begin());
+  const auto it = std::find(teachers_.begin(), teachers_.end(), teacher);
+  if (it == teachers_.end()) return;
+  const auto number = static_cast<uint32_t>(it - teachers_.begin());
   for (uint32_t slot = 0; slot < searches_.size(); slot++) {
-    std::vector<uint32_t> gone;
+    std::vector<uint32_t> removed;
     for (Use& use : searches_[slot].uses) {
       std::erase(use.teachers, number);
-      if (use.teachers.empty()) gone.push_back(use.tool);
+      if (use.teachers.empty()) removed.push_back(use.tool);
     }
-    for (uint32_t tool : gone) remove_use(slot, tool);
+    for (uint32_t tool : removed) remove_use(slot, tool);
     remove_if_unused(slot);
   }
 }

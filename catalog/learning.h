@@ -91,8 +91,8 @@ class Learning {
     bool doubtful;
   };
   static constexpr size_t kKnownTeachers = 1000;
-  Words words_of(const Index& index, std::string_view query, size_t most) const;
-  uint32_t place_of(const Tool& tool);
+  Words words_of(const Index& index, std::string_view query, size_t max) const;
+  uint32_t position_of(const Tool& tool);
   uint32_t teacher_of(std::string_view name);
   uint32_t slot_for(Words words, Monotonic::time_point now);
   void use(uint32_t slot, uint32_t tool, uint32_t teacher);
@@ -109,7 +109,7 @@ class Learning {
   std::unordered_map<uint64_t, uint32_t> slots_;                 // slot of each search, by the key of its words
   std::unordered_map<uint64_t, std::vector<uint32_t>> by_word_;  // slots, in the order of their creation
   std::vector<Chosen> chosen_;
-  std::unordered_map<std::string, uint32_t> places_;  // indexes in chosen_
+  std::unordered_map<std::string, uint32_t> indexes_;  // indexes in chosen_
   std::vector<std::string> teachers_;
   Monotonic::time_point tidied_{};
   Stemmer stemmer_;

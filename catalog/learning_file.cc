@@ -51,7 +51,7 @@ std::optional<double> weight_of(std::string_view text) {  // thousandths
 std::string Learning::saved(int64_t since_1970_s, Monotonic::time_point now) const {
   std::string text = std::string(kHead) + "\n";
   for (const auto& teacher : teachers_) text += "teacher\t" + teacher + "\n";
-  for (const Chosen& one : chosen_) text += "tool\t" + one.tool.server + "\t" + one.tool.name + "\n";
+  for (const Chosen& item : chosen_) text += "tool\t" + item.tool.server + "\t" + item.tool.name + "\n";
   std::vector<uint32_t> order;  // by the time of teaching, oldest first
   for (const auto& [key, slot] : slots_) order.push_back(slot);
   std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
@@ -79,8 +79,8 @@ Result<Learning> Learning::restored(std::string_view text, int64_t since_1970_s,
   std::vector<Tool> tools;
   std::vector<std::string> teachers;
   size_t line_number = 0;
-  auto wrong = [&](std::string_view what) {
-    return fail(Code::invalid, fmt::format("line {}: {}", line_number, what));
+  auto wrong = [&](std::string_view message) {
+    return fail(Code::invalid, fmt::format("line {}: {}", line_number, message));
   };
   auto read_search = [&](const std::vector<std::string_view>& fields) -> Result<> {
     const auto taught = number_of<int64_t>(fields[1]);
@@ -94,9 +94,9 @@ Result<Learning> Learning::restored(std::string_view text, int64_t since_1970_s,
       words.weight += *weight;
     }
     const std::chrono::seconds age(std::max<int64_t>(0, since_1970_s - *taught));
-    const bool kept = age <= limits.lifetime && learning.size() < limits.searches;
-    const uint32_t slot = kept ? learning.slot_for(std::move(words), now) : 0;
-    if (kept) learning.searches_[slot].taught = now - age;
+    const bool is_retained = age <= limits.lifetime && learning.size() < limits.searches;
+    const uint32_t slot = is_retained ? learning.slot_for(std::move(words), now) : 0;
+    if (is_retained) learning.searches_[slot].taught = now - age;
     for (size_t i = 3; i < fields.size(); i++) {
       const auto numbers = split(fields[i], ':');
       const auto tool = number_of<uint32_t>(numbers[0]);
@@ -104,10 +104,11 @@ Result<Learning> Learning::restored(std::string_view text, int64_t since_1970_s,
       for (size_t n = 1; n < numbers.size(); n++) {
         const auto teacher = number_of<uint32_t>(numbers[n]);
         if (!teacher || *teacher >= teachers.size()) return wrong("not a tenant that taught");
-        if (kept) learning.use(slot, learning.place_of(tools[*tool]), learning.teacher_of(teachers[*teacher]));
+        if (is_retained)
+          learning.use(slot, learning.position_of(tools[*tool]), learning.teacher_of(teachers[*teacher]));
       }
     }
-    if (kept) learning.remove_if_unused(slot);
+    if (is_retained) learning.remove_if_unused(slot);
     return {};
   };
   while (!text.empty()) {

@@ -47,12 +47,12 @@ static_assert(kFragments.size() < ' ');
 class Beginnings {
  public:
   Beginnings() {
-    for (size_t i = 0; i < kFragments.size(); i++) bits_[place(kFragments[i])] |= uint32_t{1} << i;
+    for (size_t i = 0; i < kFragments.size(); i++) bits_[slot(kFragments[i])] |= uint32_t{1} << i;
   }
-  uint32_t of(std::string_view text) const { return bits_[place(text)]; }
+  uint32_t of(std::string_view text) const { return bits_[slot(text)]; }
 
  private:
-  static size_t place(std::string_view text) {
+  static size_t slot(std::string_view text) {
     return static_cast<unsigned char>(text[0]) % 128 * 128u + static_cast<unsigned char>(text[1]) % 128;
   }
   std::array<uint32_t, size_t{128} * 128> bits_{};
@@ -70,9 +70,9 @@ std::string packed(std::string_view json) {
     while (candidates != 0 && !rest.starts_with(kFragments[static_cast<size_t>(std::countr_zero(candidates))]))
       candidates &= candidates - 1;
     if (candidates != 0) {
-      const auto found = static_cast<size_t>(std::countr_zero(candidates));
-      text += static_cast<char>(found + 1);
-      at += kFragments[found].size();
+      const auto match = static_cast<size_t>(std::countr_zero(candidates));
+      text += static_cast<char>(match + 1);
+      at += kFragments[match].size();
     } else {
       text += rest[0];
       at++;

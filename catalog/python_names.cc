@@ -11,12 +11,12 @@ namespace {
 constexpr size_t kMaxName = 100;
 
 // Python's keywords, and the name of the call function in a stub. Sorted.
-constexpr auto kTaken = std::to_array<std::string_view>(
+constexpr auto kReservedNames = std::to_array<std::string_view>(
     {"False", "None",   "True",     "__debug__", "_call", "and",  "as",     "assert",   "async",   "await",
      "break", "class",  "continue", "def",       "del",   "elif", "else",   "except",   "finally", "for",
      "from",  "global", "if",       "import",    "in",    "is",   "lambda", "nonlocal", "not",     "or",
      "pass",  "raise",  "return",   "try",       "while", "with", "yield"});
-static_assert(std::is_sorted(kTaken.begin(), kTaken.end()));
+static_assert(std::is_sorted(kReservedNames.begin(), kReservedNames.end()));
 
 std::string python_name(std::string_view name) {
   std::string text;
@@ -25,7 +25,7 @@ std::string python_name(std::string_view name) {
     text += is_good ? c : '_';
   }
   if (text.empty() || (text[0] >= '0' && text[0] <= '9')) text.insert(0, "x");
-  if (std::binary_search(kTaken.begin(), kTaken.end(), text)) text += '_';
+  if (std::binary_search(kReservedNames.begin(), kReservedNames.end(), text)) text += '_';
   return text;
 }
 

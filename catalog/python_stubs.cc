@@ -73,7 +73,7 @@ class Types {
     std::vector<std::string> fields;
     bool all_needed = true;
     for (const Property& property : type.properties) {
-      TakenNames none;
+      UsedNames none;
       if (identifier(property.name, none) != property.name) return "dict[str, Any]";  // not valid as a field name
       all_needed &= property.need == Property::Need::required;
     }
@@ -90,7 +90,7 @@ class Types {
   }
 
   int count_ = 0;
-  TakenNames names_;
+  UsedNames names_;
 };
 
 std::string python_function(const StubModule& module, const StubFunction& function, const std::string& name,
@@ -139,11 +139,11 @@ std::string python_function(const StubModule& module, const StubFunction& functi
 
 std::string python_stub(const StubModule& module) {
   Types types;
-  TakenNames taken;
+  UsedNames names;
   std::string functions;
   const bool single = module.functions.size() == 1 && module.functions.front().name == module.tool;
   for (const StubFunction& function : module.functions) {
-    const std::string name = single ? module.module : identifier(function.name, taken);
+    const std::string name = single ? module.module : identifier(function.name, names);
     functions += "\n\n" + python_function(module, function, name, types);
   }
   std::string text = "\"\"\"" + docstring(plain_text(module.signature, 1000), "") + "\n\"\"\"\n";

@@ -27,7 +27,7 @@ Json* find(Json& object, const char* key) {
   return it == object.end() || it->is_null() ? nullptr : &*it;
 }
 
-std::string shown(std::string_view name) { return "'" + printable(name, 64) + "'"; }
+std::string displayed(std::string_view name) { return "'" + printable(name, 64) + "'"; }
 
 Result<std::string> text_or(const Json& object, const char* key, std::string fallback) {
   const Json* value = find(object, key);
@@ -50,9 +50,10 @@ Result<std::vector<std::string>> strings(const Json& object, const char* key) {
   if (!value) return all;
   if (!value->is_array() || value->size() > kMaxListed)
     return fail(Code::invalid, fmt::format("'{}' is not a list of at most {} strings", key, kMaxListed));
-  for (const Json& one : *value) {
-    if (!one.is_string()) return fail(Code::invalid, fmt::format("'{}' contains an element that is not a string", key));
-    all.push_back(one.get<std::string>());
+  for (const Json& item : *value) {
+    if (!item.is_string())
+      return fail(Code::invalid, fmt::format("'{}' contains an element that is not a string", key));
+    all.push_back(item.get<std::string>());
   }
   return all;
 }
@@ -70,11 +71,11 @@ Result<std::vector<std::string>> read_tags(const Json& object) {
 
 // U+FFFD replaces invalid and hidden characters, so two names could become one.
 bool is_visible(std::string_view text) {
-  return valid_utf8(text) == text && visible(text, Lines::kept) == text && text.find("\xEF\xBF\xBD") == text.npos;
+  return valid_utf8(text) == text && visible(text, Lines::preserved) == text && text.find("\xEF\xBF\xBD") == text.npos;
 }
 
 void clean_description(std::string& text) {
-  text = visible(text, Lines::kept);
+  text = visible(text, Lines::preserved);
   if (text.size() <= kMaxDescriptionBytes) return;
   text.resize(whole_utf8_prefix(std::string_view(text).substr(0, kMaxDescriptionBytes - 3)));
   text += "\xE2\x80\xA6";
@@ -111,7 +112,7 @@ Result<Tool> read_tool(Json& definition, const Defaults& defaults) {
   if (!defaults.name.empty()) tool.name = defaults.name;
   if (!valid_tool_name(tool.name))
     return fail(Code::invalid, fmt::format("the name {} is not 1 to {} bytes without spaces and invisible characters",
-                                           shown(tool.name), kMaxNameBytes));
+                                           displayed(tool.name), kMaxNameBytes));
   TRY(std::string server, label_or(definition, "server", defaults.server));
   TRY(tool.server, label_or(definition, "mcp_server", std::move(server)));
   TRY(tool.category, label_or(definition, "category", defaults.category));
@@ -137,7 +138,7 @@ class DefinitionsReader {
       return std::move(reading_);
     }
     for (auto& [name, category] : categories.items()) {
-      const std::string where = "category " + shown(name);
+      const std::string where = "category " + displayed(name);
       if (!valid_label(name) || !category.is_object()) {
         wrong(where, category.is_object() ? "cannot be a name" : "not an object");
         continue;
@@ -147,7 +148,7 @@ class DefinitionsReader {
       if (tools && !tools->is_object()) wrong(where, "'tools' is not an object");
       if (!tools || !tools->is_object()) continue;
       for (auto& [tool, definition] : tools->items())
-        add(where + ", tool " + shown(tool), definition, {tool, {}, name, {}});
+        add(where + ", tool " + displayed(tool), definition, {tool, {}, name, {}});
     }
     auto core = strings(document, "core_mcps");
     if (!core) wrong("core_mcps", core.error().what);
@@ -162,7 +163,7 @@ class DefinitionsReader {
     return std::move(reading_);
   }
 
-  Reading read_one(Json& definition, const Defaults& defaults) {
+  Reading read_entry(Json& definition, const Defaults& defaults) {
     reading_.form = Form::one_tool;
     add("the tool", definition, defaults);
     return std::move(reading_);
@@ -182,11 +183,11 @@ class DefinitionsReader {
     reading_.tools.push_back(*std::move(tool));
   }
 
-  void wrong(const std::string& where, std::string_view what) {
+  void wrong(const std::string& where, std::string_view message) {
     if (reading_.problems.size() >= kMaxProblems) {
       reading_.more_problems++;
     } else {
-      reading_.problems.push_back(fmt::format("{}: {}", where, what));
+      reading_.problems.push_back(fmt::format("{}: {}", where, message));
     }
   }
 
@@ -219,7 +220,7 @@ Result<Reading> read_definitions(Json document, const DocumentOrigin& origin) {
       tools = find(*result, "tools");
     if (!tools && document.contains("name")) {
       defaults.server.clear();  // the file is named after the tool
-      return reader.read_one(document, defaults);
+      return reader.read_entry(document, defaults);
     }
   }
   if (!tools)

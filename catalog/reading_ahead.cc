@@ -36,7 +36,7 @@ Result<Reading> read_file(const std::string& root, const std::string& path) {
 
 }  // namespace
 
-ReadingAhead::ReadingAhead(std::string folder, std::vector<File> files, unsigned threads)
+ReadingAhead::ReadingAhead(std::string folder, std::vector<CatalogFile> files, unsigned threads)
     : folder_(std::move(folder)), files_(std::move(files)), readings_(files_.size()) {
   sigset_t all, before;
   sigfillset(&all);

@@ -17,7 +17,7 @@ namespace catalog {
 
 class ReadingAhead {
  public:
-  ReadingAhead(std::string folder, std::vector<File> files, unsigned threads);
+  ReadingAhead(std::string folder, std::vector<CatalogFile> files, unsigned threads);
   // Waits for the files that are being read; the others are not read.
   ~ReadingAhead();
   ReadingAhead(const ReadingAhead&) = delete;
@@ -30,7 +30,7 @@ class ReadingAhead {
   // Reads the next file that no thread has begun. `lock` is held before and after, not during the reading.
   void read_next(std::unique_lock<std::mutex>& lock);
   const std::string folder_;
-  const std::vector<File> files_;
+  const std::vector<CatalogFile> files_;
   std::mutex mutex_;
   std::condition_variable read_;
   size_t next_ = 0;                                       // by mutex_: the first file that no thread has begun

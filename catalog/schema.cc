@@ -19,26 +19,26 @@ class TypeReader {
 
   Type read(const Json& schema, int depth) {
     if (depth == 0 || ++types_ > kMaxTypes || !schema.is_object()) return {};
-    const Json* meant = follow(schema);
-    if (!meant) return {};
-    if (auto value = meant->find("const"); value != meant->end()) return choice({*value});
-    if (auto values = meant->find("enum"); values != meant->end() && values->is_array())
+    const Json* intended = follow(schema);
+    if (!intended) return {};
+    if (auto value = intended->find("const"); value != intended->end()) return choice({*value});
+    if (auto values = intended->find("enum"); values != intended->end() && values->is_array())
       return choice({values->begin(), values->begin() + static_cast<long>(std::min(values->size(), kMaxTypes))});
     for (const char* key : {"anyOf", "oneOf"})
-      if (auto options = meant->find(key); options != meant->end() && options->is_array() && !options->empty())
+      if (auto options = intended->find(key); options != intended->end() && options->is_array() && !options->empty())
         return either(*options, depth);
-    auto type = meant->find("type");
-    if (type != meant->end() && type->is_array()) {
+    auto type = intended->find("type");
+    if (type != intended->end() && type->is_array()) {
       Type all{Type::Kind::either, {}, {}, {}};
-      for (const Json& name : *type) add(all, named(name, *meant, depth));
+      for (const Json& name : *type) add(all, named(name, *intended, depth));
       return single(std::move(all));
     }
-    if (type == meant->end()) {
-      if (meant->contains("properties") || meant->contains("allOf")) return object(*meant, depth);
-      if (meant->contains("items")) return named("array", *meant, depth);
+    if (type == intended->end()) {
+      if (intended->contains("properties") || intended->contains("allOf")) return object(*intended, depth);
+      if (intended->contains("items")) return named("array", *intended, depth);
       return {};
     }
-    return named(*type, *meant, depth);
+    return named(*type, *intended, depth);
   }
 
  private:
@@ -114,8 +114,8 @@ class TypeReader {
     Type type{Type::Kind::object, {}, {}, {}};
     collect(schema, type, depth);
     if (auto all = schema.find("allOf"); all != schema.end() && all->is_array()) {
-      for (const Json& one : *all)
-        if (const Json* part = one.is_object() ? follow(one) : nullptr) collect(*part, type, depth);
+      for (const Json& item : *all)
+        if (const Json* part = item.is_object() ? follow(item) : nullptr) collect(*part, type, depth);
     }
     type.open = is_open(schema, type);
     std::stable_partition(type.properties.begin(), type.properties.end(),

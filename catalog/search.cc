@@ -50,8 +50,8 @@ bool is_sentence(const Index::Terms& terms) {
 }
 
 void append_new(std::vector<uint32_t>& all, const std::vector<uint32_t>& more) {
-  for (uint32_t one : more)
-    if (std::find(all.begin(), all.end(), one) == all.end()) all.push_back(one);
+  for (uint32_t value : more)
+    if (std::find(all.begin(), all.end(), value) == all.end()) all.push_back(value);
 }
 
 }  // namespace
@@ -136,17 +136,17 @@ std::vector<uint32_t> Catalog::nearest_tools(std::string_view text, std::string_
   };
   std::vector<uint32_t> all;
   const std::string plain = folded(text.substr(0, 4 * kMaxNameBytes));
-  const unsigned most = static_cast<unsigned>(plain.size() / 3);
+  const unsigned limit = static_cast<unsigned>(plain.size() / 3);
   std::vector<Near> near;
   const Spelling spelling(plain);
   const Filter passes(*this, {}, server, {});
   std::string other;
   for (uint32_t number = 0; number < size() && plain.size() <= Spelling::kMaxBytes; number++) {
     const std::string_view name = tool(number).name;
-    if (name.size() + most < plain.size() || !passes(number)) continue;
+    if (name.size() + limit < plain.size() || !passes(number)) continue;
     fold(name, other);
-    if (other.size() > plain.size() + most) continue;
-    if (unsigned distance = spelling.distance(other); distance <= most)
+    if (other.size() > plain.size() + limit) continue;
+    if (unsigned distance = spelling.distance(other); distance <= limit)
       near.push_back({!is_callable(number), distance, number});
   }
   std::sort(near.begin(), near.end());
@@ -182,18 +182,18 @@ std::string_view Catalog::nearest_server(std::string_view name) const {
   return nearest;
 }
 
-void Catalog::list(FoundTools& found, const std::vector<uint32_t>& tools, size_t named, size_t limit) const {
+void Catalog::list(ToolMatches& match, const std::vector<uint32_t>& tools, size_t named, size_t limit) const {
   for (size_t i = 0; i < tools.size(); i++) {
-    auto& list = is_callable(tools[i]) ? found.tools : found.uncallable;
+    auto& list = is_callable(tools[i]) ? match.tools : match.uncallable;
     if (list.size() == limit) continue;
-    if (!is_callable(tools[i]) && list.empty()) found.names_uncallable = i < named;
+    if (!is_callable(tools[i]) && list.empty()) match.names_uncallable = i < named;
     list.push_back(tools[i]);
   }
 }
 
 // Adds tools behind the exact names `first`: by their words, by learning, or by both. Tools that learning found without
 // the words take at most some of the places.
-void Catalog::rank(FoundTools& found, const std::vector<uint32_t>& first, const Query& query, std::string_view text,
+void Catalog::rank(ToolMatches& match, const std::vector<uint32_t>& first, const Query& query, std::string_view text,
                    const Index::Terms& terms, const Filter& passes) const {
   Index::Mask mask;
   if (passes.filters() || !first.empty()) {
@@ -207,26 +207,27 @@ void Catalog::rank(FoundTools& found, const std::vector<uint32_t>& first, const 
   };
   std::vector<Candidate> all;
   const auto ranking = index_.rank(terms, query.learned ? std::max(query.limit, kMovable) : query.limit, mask);
-  const double most = index_.most(terms);
-  for (const auto& hit : ranking.hits) all.push_back({hit.document, most > 0 ? std::min(1.0, hit.score / most) : 0});
-  found.total += ranking.total;
+  const double limit = index_.max(terms);
+  for (const auto& hit : ranking.hits) all.push_back({hit.document, limit > 0 ? std::min(1.0, hit.score / limit) : 0});
+  match.total += ranking.total;
   if (query.learned && first.size() < query.limit) {
-    size_t places = Learning::most_learned(query.limit);
+    size_t positions = Learning::most_learned(query.limit);
     double most_in_doubt = all.empty() ? 1 : all.front().worth * kBehind;
     for (const auto& hint : query.learned->hints(index_, text, query.asker)) {
-      const Named meant = find(hint.tool.name, {}, hint.tool.server);
-      if (meant.tools.size() != 1) continue;
-      const uint32_t number = meant.tools.front();
+      const Named pos = find(hint.tool.name, {}, hint.tool.server);
+      if (pos.tools.size() != 1) continue;
+      const uint32_t number = pos.tools.front();
       if (tool(number).name != hint.tool.name || (!mask.empty() && mask[number] == 0)) continue;
-      auto known = std::find_if(all.begin(), all.end(), [&](const Candidate& one) { return one.tool == number; });
-      if (known == all.end()) {
-        if (places == 0) continue;
-        places--;
-        found.total++;
-        known = all.insert(all.end(), {number, 0});
+      auto it =
+          std::find_if(all.begin(), all.end(), [&](const Candidate& candidate) { return candidate.tool == number; });
+      if (it == all.end()) {
+        if (positions == 0) continue;
+        positions--;
+        match.total++;
+        it = all.insert(all.end(), {number, 0});
       }
-      const double worth = known->worth + kLearned * hint.part;
-      known->worth = hint.doubtful ? std::max(known->worth, std::min(worth, most_in_doubt)) : worth;
+      const double worth = it->worth + kLearned * hint.part;
+      it->worth = hint.doubtful ? std::max(it->worth, std::min(worth, most_in_doubt)) : worth;
       most_in_doubt *= hint.doubtful ? kBehind : 1;
     }
     std::stable_sort(all.begin(), all.end(), [&](const auto& a, const auto& b) {
@@ -235,13 +236,13 @@ void Catalog::rank(FoundTools& found, const std::vector<uint32_t>& first, const 
   }
   // The match is that of the tool that is listed first.
   const bool named = !first.empty() && (is_callable(first.front()) || all.empty() || !is_callable(all.front().tool));
-  found.match = named || (!all.empty() && all.front().worth >= kStrong) ? Match::strong : Match::weak;
+  match.match = named || (!all.empty() && all.front().worth >= kStrong) ? Match::strong : Match::weak;
   std::vector<uint32_t> tools = first;
-  for (const Candidate& one : all) tools.push_back(one.tool);
-  list(found, tools, first.size(), query.limit);
+  for (const Candidate& candidate : all) tools.push_back(candidate.tool);
+  list(match, tools, first.size(), query.limit);
 }
 
-FoundTools Catalog::search(const Query& query) const {
+ToolMatches Catalog::search(const Query& query) const {
   std::string_view text = without_blanks(query.text);
   std::string server = query.server;
   std::vector<uint32_t> first = exact(text);
@@ -255,38 +256,38 @@ FoundTools Catalog::search(const Query& query) const {
   const Filter passes(*this, query.category, server, query.tags);
   std::erase_if(first, [&](uint32_t number) { return !passes(number); });
 
-  FoundTools found;
-  found.total = first.size();
+  ToolMatches match;
+  match.total = first.size();
   if (text.empty()) {
     for (uint32_t number = 0; number < size(); number++)
-      if (passes(number) && ++found.total <= query.limit) list(found, {number}, 0, query.limit);
-    found.match = Match::strong;
-    return found;
+      if (passes(number) && ++match.total <= query.limit) list(match, {number}, 0, query.limit);
+    match.match = Match::strong;
+    return match;
   }
   const Index::Terms terms = index_.terms(text, query.thesaurus);
   for (const auto& word : terms.words)
-    if (word.documents == 0) found.unknown_words.push_back(word.text);
-  rank(found, first, query, text, terms, passes);
-  if (found.total > 0) return found;
-  found.nearest = nearest_tools(text);
+    if (word.documents == 0) match.unknown_words.push_back(word.text);
+  rank(match, first, query, text, terms, passes);
+  if (match.total > 0) return match;
+  match.nearest = nearest_tools(text);
   if (passes.filters()) {
-    found.elsewhere = std::max(index_.rank(terms, 1).total, exact(text).size());
+    match.elsewhere = std::max(index_.rank(terms, 1).total, exact(text).size());
   } else if (is_sentence(terms) && size() > 0 && size() <= kFewTools) {
     // In a small catalog one of the tools may be the right one: listing some costs less than another search.
-    found.guessed = true;
-    found.total = size();
-    std::vector<uint32_t> tools = std::exchange(found.nearest, {});
+    match.guessed = true;
+    match.total = size();
+    std::vector<uint32_t> tools = std::exchange(match.nearest, {});
     for (uint32_t number = 0; number < size(); number++) append_new(tools, {number});
-    list(found, tools, 0, query.limit);
+    list(match, tools, 0, query.limit);
   }
-  return found;
+  return match;
 }
 
 Named Catalog::find(std::string_view name, std::string_view category, std::string_view server) const {
-  Named meant;
-  meant.tools = named_so(name, category, server);
-  if (meant.tools.empty()) meant.nearest = nearest_tools(without_blanks(name));
-  return meant;
+  Named intended;
+  intended.tools = named_so(name, category, server);
+  if (intended.tools.empty()) intended.nearest = nearest_tools(without_blanks(name));
+  return intended;
 }
 
 std::vector<uint32_t> Catalog::named_so(std::string_view name, std::string_view category,
@@ -298,8 +299,8 @@ std::vector<uint32_t> Catalog::named_so(std::string_view name, std::string_view 
   };
   name = without_blanks(name);
   std::vector<uint32_t> tools = passing(named(names_, folded(name)), server);
-  if (std::any_of(tools.begin(), tools.end(), [&](uint32_t one) { return tool(one).name == name; }))
-    std::erase_if(tools, [&](uint32_t one) { return tool(one).name != name; });
+  if (std::any_of(tools.begin(), tools.end(), [&](uint32_t value) { return tool(value).name == name; }))
+    std::erase_if(tools, [&](uint32_t value) { return tool(value).name != name; });
   if (std::string_view rest = name; tools.empty()) {
     const std::string prefix = take_server(rest);
     if (!prefix.empty() && (server.empty() || same_letters(server, prefix))) {
@@ -308,8 +309,8 @@ std::vector<uint32_t> Catalog::named_so(std::string_view name, std::string_view 
     }
   }
   if (tools.empty()) tools = passing(named(segments_, folded(name)), server);
-  if (std::any_of(tools.begin(), tools.end(), [&](uint32_t one) { return is_callable(one); }))
-    std::erase_if(tools, [&](uint32_t one) { return !is_callable(one); });
+  if (std::any_of(tools.begin(), tools.end(), [&](uint32_t value) { return is_callable(value); }))
+    std::erase_if(tools, [&](uint32_t value) { return !is_callable(value); });
   return tools;
 }
 

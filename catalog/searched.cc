@@ -30,8 +30,8 @@ std::string collect_strings(const Json& rest, std::initializer_list<const char*>
     if (value == rest.end()) continue;
     if (value->is_string()) text.append(value->get_ref<const std::string&>()).append(" ");
     if (!value->is_array()) continue;
-    for (const Json& one : *value)
-      if (one.is_string()) text.append(one.get_ref<const std::string&>()).append(" ");
+    for (const Json& item : *value)
+      if (item.is_string()) text.append(item.get_ref<const std::string&>()).append(" ");
   }
   return text;
 }

@@ -11,14 +11,14 @@
 namespace catalog {
 namespace {
 
-constexpr size_t kMaxShown = 16;          // parameters, functions
-constexpr size_t kMaxStandardBytes = 24;  // longer defaults are not shown
+constexpr size_t kMaxParametersInSignature = 16;  // parameters, functions
+constexpr size_t kMaxStandardBytes = 24;          // longer defaults are not shown
 
 std::string with_functions(std::string_view name, const Json& functions) {
   std::string text = fmt::format("{}.{{", name);
   for (size_t i = 0; i < functions.size(); i++) {
     if (!functions[i].is_string()) continue;
-    if (i == kMaxShown || text.size() > kMaxSignatureBytes / 2) {
+    if (i == kMaxParametersInSignature || text.size() > kMaxSignatureBytes / 2) {
       text += fmt::format(", +{}", functions.size() - i);
       break;
     }
@@ -38,14 +38,14 @@ std::string signature(std::string_view name, const Json& rest) {
   if (input == rest.end()) text += "...";
   const Type parameters = input == rest.end() ? Type{} : read_type(*input);
   const std::vector<std::string> names = python_parameters(parameters.properties);
-  size_t shown = 0;
+  size_t shown_count = 0;
   for (const Property& parameter : parameters.properties) {
-    if (shown == kMaxShown || text.size() > kMaxSignatureBytes * 2 / 3) {
-      text += fmt::format(", +{}", parameters.properties.size() - shown);
+    if (shown_count == kMaxParametersInSignature || text.size() > kMaxSignatureBytes * 2 / 3) {
+      text += fmt::format(", +{}", parameters.properties.size() - shown_count);
       break;
     }
-    if (shown > 0) text += ", ";
-    text += names[shown++];
+    if (shown_count > 0) text += ", ";
+    text += names[shown_count++];
     if (parameter.need == Property::Need::optional) text += '?';
     text += ": " + type_text(parameter.type, Dialect::python, 2);
     if (!parameter.standard.empty() && parameter.standard.size() <= kMaxStandardBytes && parameter.standard != "null")

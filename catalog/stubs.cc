@@ -29,11 +29,11 @@ constexpr auto kReserved = std::to_array<std::string_view>({
 });
 static_assert(std::is_sorted(kReserved.begin(), kReserved.end()));
 
-StubModule make_module(const ToolView& tool, const Json& rest, TakenNames& taken) {
+StubModule make_module(const ToolView& tool, const Json& rest, UsedNames& names) {
   StubModule module;
   module.server = tool.server;
   module.tool = tool.name;
-  module.module = identifier(tool.name, taken);
+  module.module = identifier(tool.name, names);
   module.signature = signature(tool.name, rest);
   const auto input = rest.find("inputSchema"), output = rest.find("outputSchema"), functions = rest.find("functions");
   StubFunction function;
@@ -63,7 +63,7 @@ StubModule make_module(const ToolView& tool, const Json& rest, TakenNames& taken
 
 }  // namespace
 
-std::string TakenNames::take(const std::string& name) {
+std::string UsedNames::take(const std::string& name) {
   const auto [at, is_new] = names_.try_emplace(name, 1);
   if (is_new) return name;
   // The reference stays valid while others are added.
@@ -73,7 +73,7 @@ std::string TakenNames::take(const std::string& name) {
   }
 }
 
-std::string identifier(std::string_view name, TakenNames& taken) {
+std::string identifier(std::string_view name, UsedNames& names) {
   std::string text;
   for (char c : name.substr(0, kMaxIdentifier)) {
     const bool good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
@@ -81,7 +81,7 @@ std::string identifier(std::string_view name, TakenNames& taken) {
   }
   if (text.empty() || text[0] == '_' || (text[0] >= '0' && text[0] <= '9')) text.insert(0, "x");
   if (std::binary_search(kReserved.begin(), kReserved.end(), text)) text += '_';
-  return taken.take(text);
+  return names.take(text);
 }
 
 std::string string_literal(std::string_view text) { return dump_json(Json(text)); }
@@ -109,7 +109,7 @@ StubIndex::StubIndex(std::shared_ptr<const Catalog> catalog) : catalog_(std::mov
     if (at == servers.end()) at = servers.emplace(std::string(tool.server), std::vector<uint32_t>()).first;
     at->second.push_back(number);
   }
-  TakenNames folders;
+  UsedNames folders;
   for (auto& [server, numbers] : servers)
     servers_.push_back({server, identifier(server.empty() ? "other" : server, folders), std::move(numbers)});
 }
@@ -128,11 +128,11 @@ std::string StubIndex::source(size_t server) const {
 
 Result<> StubIndex::make(size_t server, const std::function<Result<>(StubFile)>& take) const {
   const Server& of = servers_[server];
-  TakenNames taken;
+  UsedNames names;
   std::vector<StubModule> modules;
   for (const uint32_t number : of.tools) {
     StubModule module =
-        make_module(catalog_->tool(number), parse_own_json(catalog_->rest(number)).value_or(Json::object()), taken);
+        make_module(catalog_->tool(number), parse_own_json(catalog_->rest(number)).value_or(Json::object()), names);
     CHECKED(take({of.folder + "/" + module.module + ".py", python_stub(module)}));
     CHECKED(take({of.folder + "/" + module.module + ".js", javascript_stub(module)}));
     modules.push_back(std::move(module));
@@ -149,12 +149,12 @@ std::optional<StubFile> StubIndex::file(std::string_view path) const {
   const auto of = std::find_if(servers_.begin(), servers_.end(), [&](const Server& s) { return s.folder == folder; });
   if (of == servers_.end() || folder.size() == path.size()) return std::nullopt;
   const std::string_view name = path.substr(folder.size() + 1);
-  TakenNames taken;
+  UsedNames names;
   if (name == "__init__.py" || name == "index.js" || name == "index.d.ts") {
     std::vector<StubModule> modules;
     for (const uint32_t number : of->tools)
       modules.push_back(
-          make_module(catalog_->tool(number), parse_own_json(catalog_->rest(number)).value_or(Json::object()), taken));
+          make_module(catalog_->tool(number), parse_own_json(catalog_->rest(number)).value_or(Json::object()), names));
     return StubFile{std::string(path), name == "__init__.py" ? python_server(of->name, modules)
                                        : name == "index.js"  ? javascript_server(of->name, modules)
                                                              : typescript_server(of->name, modules)};
@@ -163,9 +163,9 @@ std::optional<StubFile> StubIndex::file(std::string_view path) const {
   if (!is_python && !name.ends_with(".js")) return std::nullopt;
   for (const uint32_t number : of->tools) {
     const ToolView tool = catalog_->tool(number);
-    const std::string module_name = identifier(tool.name, taken);
+    const std::string module_name = identifier(tool.name, names);
     if (module_name != name.substr(0, name.size() - 3)) continue;
-    TakenNames none;
+    UsedNames none;
     StubModule module = make_module(tool, parse_own_json(catalog_->rest(number)).value_or(Json::object()), none);
     module.module = module_name;
     return StubFile{std::string(path), is_python ? python_stub(module) : javascript_stub(module)};

@@ -72,8 +72,8 @@ class StubIndex {
 // Makes all files, sorted by path.
 std::vector<StubFile> make_stubs(std::shared_ptr<const Catalog> catalog);
 
-// TakenNames: names that are in use. A name that comes again gets the next number.
-class TakenNames {
+// UsedNames: names that are in use. A name that comes again gets the next number.
+class UsedNames {
  public:
   bool contains(const std::string& name) const { return names_.contains(name); }
   // Returns the first free name of `name`, name_2, name_3, ..., and adds it.
@@ -85,7 +85,7 @@ class TakenNames {
 
 // A valid identifier in Python and JavaScript, and no keyword of either: "create-issue" is create_issue, "import" is
 // import_. A name that `taken` has gets a number. The result is added to `taken`.
-std::string identifier(std::string_view name, TakenNames& taken);
+std::string identifier(std::string_view name, UsedNames& names);
 
 std::string python_stub(const StubModule& module);
 std::string python_server(std::string_view server, const std::vector<StubModule>& modules);

@@ -31,9 +31,9 @@ uint32_t Thesaurus::find(std::string_view text) const {
 
 // The rules of morphy(7WN), for all parts of speech at once, and doubled consonants ("planned").
 std::string_view Thesaurus::base_form(std::string_view text) const {
-  const auto irregular =
-      std::lower_bound(irregular_.begin(), irregular_.end(), text, [&](const Irregular& one, std::string_view wanted) {
-        return std::string_view(irregular_texts_).substr(one.begin, one.length) < wanted;
+  const auto irregular = std::lower_bound(
+      irregular_.begin(), irregular_.end(), text, [&](const Irregular& item, std::string_view requested) {
+        return std::string_view(irregular_texts_).substr(item.begin, item.length) < requested;
       });
   if (irregular != irregular_.end() &&
       std::string_view(irregular_texts_).substr(irregular->begin, irregular->length) == text)

@@ -104,21 +104,21 @@ struct ThesaurusLoading::State {
   Phase phase = Phase::index;
   size_t part = 0;  // of kParts
   Fd file;
-  bool whole = false;  // `text` has the whole file
+  bool full = false;  // `text` has the whole file
   std::string text;
   size_t at = 0;  // in text, or in senses
   std::unordered_map<std::string, uint32_t> words;
   std::vector<Sense> senses[std::size(kParts)];
   std::vector<std::pair<std::string, std::string>> exceptions;
   std::vector<Link> links;
-  Thesaurus made;
+  Thesaurus produced;
 
   std::string file_name() const {
     return phase == Phase::exceptions ? fmt::format("{}.exc", kParts[part])
                                       : fmt::format("{}.{}", phase == Phase::index ? "index" : "data", kParts[part]);
   }
-  auto broken(std::string_view what) const {
-    return fail(Code::invalid, fmt::format("{}/{}, byte {}: {}", folder, file_name(), at, what));
+  auto broken(std::string_view message) const {
+    return fail(Code::invalid, fmt::format("{}/{}, byte {}: {}", folder, file_name(), at, message));
   }
   Result<> read_more();
   Result<> read_index_line(std::string_view line);
@@ -149,7 +149,7 @@ Result<> ThesaurusLoading::State::read_more() {
   if (count < 0) return fail_errno(errno, "read " + path, Code::unavailable);
   text.resize(before + static_cast<size_t>(count));
   if (text.size() > kMaxWordNetBytes) return fail(Code::invalid, path + " is larger than a WordNet file");
-  whole = count == 0;
+  full = count == 0;
   return {};
 }
 
@@ -178,10 +178,10 @@ Result<> ThesaurusLoading::State::read_index_line(std::string_view line) {
 Result<> ThesaurusLoading::State::read_sense(const Sense& sense) {
   const auto synset = synset_at(text, sense.offset);
   if (!synset) return broken(fmt::format("no synset at {}", sense.offset));
-  auto link = [&](const std::vector<std::string>& others, uint32_t wider) {
-    for (const auto& other : others)
-      if (const auto known = words.find(other); known != words.end() && known->second != sense.word)
-        links.push_back({sense.word, known->second << 1 | wider});
+  auto link = [&](const std::vector<std::string>& peers, uint32_t wider) {
+    for (const auto& other : peers)
+      if (const auto it = words.find(other); it != words.end() && it->second != sense.word)
+        links.push_back({sense.word, it->second << 1 | wider});
   };
   link(synset->words, 0);
   for (const uint32_t offset : synset->wider) {
@@ -195,7 +195,7 @@ Result<> ThesaurusLoading::State::read_sense(const Sense& sense) {
 void ThesaurusLoading::State::next_file() {
   file.reset();
   text.clear();
-  whole = false;
+  full = false;
   at = 0;
   if (++part < std::size(kParts)) return;
   part = 0;
@@ -210,19 +210,19 @@ void ThesaurusLoading::State::sort_words() {
   std::vector<uint32_t> numbers(words.size());
   for (uint32_t i = 0; i < sorted.size(); i++) {
     numbers[words[*sorted[i]]] = i;
-    made.words_ += *sorted[i];
-    made.word_ends_.push_back(static_cast<uint32_t>(made.words_.size()));
+    produced.words_ += *sorted[i];
+    produced.word_ends_.push_back(static_cast<uint32_t>(produced.words_.size()));
   }
   for (auto& [word, number] : words) number = numbers[number];
   for (auto& all : senses)
     for (Sense& sense : all) sense.word = numbers[sense.word];
   std::sort(exceptions.begin(), exceptions.end());
   for (const auto& [form, base] : exceptions) {
-    const auto known = words.find(base);
-    if (known == words.end()) continue;
-    made.irregular_.push_back(
-        {static_cast<uint32_t>(made.irregular_texts_.size()), known->second, static_cast<uint8_t>(form.size())});
-    made.irregular_texts_ += form;
+    const auto it = words.find(base);
+    if (it == words.end()) continue;
+    produced.irregular_.push_back(
+        {static_cast<uint32_t>(produced.irregular_texts_.size()), it->second, static_cast<uint8_t>(form.size())});
+    produced.irregular_texts_ += form;
   }
   exceptions = {};
   phase = Phase::data;
@@ -235,36 +235,36 @@ void ThesaurusLoading::State::finish() {
   links.erase(std::unique(links.begin(), links.end()), links.end());
   const Stemmer stemmer;
   std::unordered_map<std::string, uint32_t> stems;
-  std::vector<uint32_t> stem_of(made.size());
-  for (uint32_t word = 0; word < made.size(); word++) {
+  std::vector<uint32_t> stem_of(produced.size());
+  for (uint32_t word = 0; word < produced.size(); word++) {
     const auto [known, is_new] =
-        stems.try_emplace(std::string(stemmer.stem(made.word(word))), static_cast<uint32_t>(stems.size()));
+        stems.try_emplace(std::string(stemmer.stem(produced.word(word))), static_cast<uint32_t>(stems.size()));
     stem_of[word] = known->second;
     if (!is_new) continue;
-    made.stems_ += known->first;
-    made.stem_ends_.push_back(static_cast<uint32_t>(made.stems_.size()));
+    produced.stems_ += known->first;
+    produced.stem_ends_.push_back(static_cast<uint32_t>(produced.stems_.size()));
   }
   size_t next = 0;
-  for (uint32_t word = 0; word < made.size(); word++) {
+  for (uint32_t word = 0; word < produced.size(); word++) {
     std::vector<uint32_t> synonyms, wider;
     for (; next < links.size() && links[next].word == word; next++)
       ((links[next].other & 1) == 0 ? synonyms : wider)
           .push_back(stem_of[links[next].other >> 1] << 1 | (links[next].other & 1));
     synonyms.insert(synonyms.end(), wider.begin(), wider.end());
     if (synonyms.size() > kMaxRelated) synonyms.resize(kMaxRelated);
-    made.related_.insert(made.related_.end(), synonyms.begin(), synonyms.end());
-    made.related_ends_.push_back(static_cast<uint32_t>(made.related_.size()));
+    produced.related_.insert(produced.related_.end(), synonyms.begin(), synonyms.end());
+    produced.related_ends_.push_back(static_cast<uint32_t>(produced.related_.size()));
   }
   links = {};
   for (auto& all : senses) all = {};
-  made.words_.shrink_to_fit();
-  made.word_ends_.shrink_to_fit();
-  made.stems_.shrink_to_fit();
-  made.stem_ends_.shrink_to_fit();
-  made.related_.shrink_to_fit();
-  made.related_ends_.shrink_to_fit();
-  made.irregular_.shrink_to_fit();
-  made.irregular_texts_.shrink_to_fit();
+  produced.words_.shrink_to_fit();
+  produced.word_ends_.shrink_to_fit();
+  produced.stems_.shrink_to_fit();
+  produced.stem_ends_.shrink_to_fit();
+  produced.related_.shrink_to_fit();
+  produced.related_ends_.shrink_to_fit();
+  produced.irregular_.shrink_to_fit();
+  produced.irregular_texts_.shrink_to_fit();
   phase = Phase::done;
 }
 
@@ -278,7 +278,7 @@ Result<> ThesaurusLoading::State::go_on() {
     finish();
     return {};
   }
-  if (!whole) return read_more();
+  if (!full) return read_more();
   if (phase == Phase::data) {
     if (at == senses[part].size()) {
       next_file();
@@ -316,14 +316,14 @@ Result<bool> ThesaurusLoading::step(std::chrono::microseconds slice) {
   for (unsigned count = 1; state_->phase != State::Phase::done; count++) {
     const auto before = state_->phase;
     CHECKED(state_->go_on());
-    const bool look = count % 64 == 0 || !state_->whole || state_->phase != before;
-    if (look && Monotonic::now() >= until) return state_->phase == State::Phase::done;
+    const bool check = count % 64 == 0 || !state_->full || state_->phase != before;
+    if (check && Monotonic::now() >= until) return state_->phase == State::Phase::done;
   }
   return true;
 }
 
 std::shared_ptr<const Thesaurus> ThesaurusLoading::take() {
-  return std::make_shared<const Thesaurus>(std::move(state_->made));
+  return std::make_shared<const Thesaurus>(std::move(state_->produced));
 }
 
 Result<std::shared_ptr<const Thesaurus>> load_thesaurus(const std::string& folder) {

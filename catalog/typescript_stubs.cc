@@ -105,7 +105,7 @@ std::string typescript_server(std::string_view server, const std::vector<StubMod
       text += comment_of(module, function, 0) + "export function " + module.module + call_of(function, 0);
       continue;
     }
-    TakenNames names;
+    UsedNames names;
     text += "export const " + module.module + ": {\n";
     for (const StubFunction& function : module.functions)
       text += comment_of(module, function, 2) + "  " + identifier(function.name, names) + call_of(function, 2);

@@ -41,7 +41,7 @@ bool is_plain_ascii(std::string_view text) {
 
 bool has_plain_names(const Json& object) {
   return std::all_of(object.items().begin(), object.items().end(),
-                     [](const auto& one) { return is_plain_ascii(one.key()); });
+                     [](const auto& item) { return is_plain_ascii(item.key()); });
 }
 
 }  // namespace
@@ -56,7 +56,7 @@ std::string visible(std::string_view text, Lines lines) {
     const char first = sequence[0];
     if (first == '\r') continue;
     if (first == '\n' || first == '\t') {
-      out += lines == Lines::kept ? first : ' ';
+      out += lines == Lines::preserved ? first : ' ';
     } else {
       out += is_hidden(code_point(sequence)) ? kReplacement : sequence;
     }
@@ -67,18 +67,18 @@ std::string visible(std::string_view text, Lines lines) {
 void make_visible(Json& document) {
   if (document.is_string()) {
     auto& text = document.get_ref<std::string&>();
-    if (!is_plain_ascii(text)) text = visible(text, Lines::kept);
+    if (!is_plain_ascii(text)) text = visible(text, Lines::preserved);
   } else if (document.is_array()) {
-    for (Json& one : document) make_visible(one);
+    for (Json& item : document) make_visible(item);
   } else if (document.is_object() && has_plain_names(document)) {
-    for (Json& one : document) make_visible(one);
+    for (Json& item : document) make_visible(item);
   } else if (document.is_object()) {
-    Json made = Json::object();
+    Json result = Json::object();
     for (const auto& [name, value] : document.items()) {
       make_visible(value);
-      made[visible(name, Lines::joined)] = std::move(value);
+      result[visible(name, Lines::joined)] = std::move(value);
     }
-    document = std::move(made);
+    document = std::move(result);
   }
 }
 

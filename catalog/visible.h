@@ -9,7 +9,7 @@
 
 namespace catalog {
 
-enum class Lines { kept, joined };  // joined: line ends and tabs become spaces
+enum class Lines { preserved, joined };  // joined: line ends and tabs become spaces
 
 // Each invisible character becomes U+FFFD; carriage returns are removed. `text` must be valid UTF-8. Joiners and
 // variation selectors stay: names, Persian and emoji need them.

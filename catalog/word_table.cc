@@ -22,8 +22,8 @@ void WordTable::grow() {
 
 uint32_t WordTable::number_of(std::string_view word) {
   if (ends_.size() * 2 >= slots_.size()) grow();
-  const uint64_t whole = std::hash<std::string_view>()(word);
-  const auto hash = static_cast<uint32_t>(whole ^ (whole >> 32));
+  const uint64_t full = std::hash<std::string_view>()(word);
+  const auto hash = static_cast<uint32_t>(full ^ (full >> 32));
   size_t at = hash & (slots_.size() - 1);
   for (; slots_[at].number != 0; at = (at + 1) & (slots_.size() - 1))
     if (slots_[at].hash == hash && text(slots_[at].number - 1) == word) return slots_[at].number - 1;

@@ -68,8 +68,9 @@ Character character_at(std::string_view text) {
     if ((next & 0xC0) != 0x80) return {};
     point = point << 6 | (next & 0x3Fu);
   }
-  const auto* range = std::lower_bound(std::begin(kRanges), std::end(kRanges), point,
-                                       [](const ScriptRange& one, char32_t wanted) { return one.last < wanted; });
+  const auto* range = std::lower_bound(
+      std::begin(kRanges), std::end(kRanges), point,
+      [](const ScriptRange& script_range, char32_t requested) { return script_range.last < requested; });
   return {bytes, range != std::end(kRanges) && range->first <= point ? range->script : Script::spaced};
 }
 
@@ -173,16 +174,16 @@ bool WordReader::next_run() {
 
 // n characters give n - 1 pairs; a single character gives itself.
 bool WordReader::next_pair(Word& word) {
-  const size_t one = character_at(pairs_).bytes;
-  const size_t two = one < pairs_.size() ? character_at(pairs_.substr(one)).bytes : 0;
+  const size_t value = character_at(pairs_).bytes;
+  const size_t two = value < pairs_.size() ? character_at(pairs_.substr(value)).bytes : 0;
   const bool alone = std::exchange(first_pair_, false);
   if (two == 0 && !alone) {
     pairs_ = {};
     return false;
   }
-  word.text = pairs_.substr(0, one + two);
+  word.text = pairs_.substr(0, value + two);
   word.form = Word::Form::part;
-  pairs_.remove_prefix(one);
+  pairs_.remove_prefix(value);
   return true;
 }
 
@@ -269,7 +270,7 @@ bool within_one_edit(std::string_view a, std::string_view b) {
 
 Spelling::Spelling(std::string_view text) : text_(text) {
   for (size_t i = 0; i < text.size() && i < kMaxBytes; i++)
-    places_[static_cast<unsigned char>(text[i])] |= uint64_t{1} << i;
+    positions_[static_cast<unsigned char>(text[i])] |= uint64_t{1} << i;
 }
 
 // Myers, "A fast bit-vector algorithm for approximate string matching" (1999), in Hyyro's form for whole strings.
@@ -280,14 +281,14 @@ unsigned Spelling::distance(std::string_view other) const {
   const uint64_t last = uint64_t{1} << (text_.size() - 1);
   unsigned distance = static_cast<unsigned>(text_.size());
   for (char c : other) {
-    uint64_t match = places_[static_cast<unsigned char>(c)];
+    uint64_t match = positions_[static_cast<unsigned char>(c)];
     uint64_t zero = (((match & up) + up) ^ up) | match | down;
-    uint64_t right = down | ~(zero | up), left = up & zero;
+    uint64_t right = down | ~(zero | up), remainder = up & zero;
     if (right & last) distance++;
-    if (left & last) distance--;
+    if (remainder & last) distance--;
     right = (right << 1) | 1;
-    left <<= 1;
-    up = left | ~(zero | right);
+    remainder <<= 1;
+    up = remainder | ~(zero | right);
     down = right & zero;
   }
   return distance;

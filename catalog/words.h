@@ -71,7 +71,7 @@ class Spelling {
 
  private:
   std::string text_;
-  std::array<uint64_t, 256> places_{};  // bit i: text_[i] is this byte
+  std::array<uint64_t, 256> positions_{};  // bit i: text_[i] is this byte
 };
 
 }  // namespace catalog

@@ -14,13 +14,13 @@ namespace {
 // The daemon's own namespaces. They do not change once the daemon serves.
 const std::array<uint32_t, kNamespaceCount>& daemons_namespaces() {
   static const auto own = [] {
-    std::array<uint32_t, kNamespaceCount> found{};
+    std::array<uint32_t, kNamespaceCount> counts{};
     for (int i = 0; i < kNamespaceCount; i++) {
       struct stat info {};
       if (::stat(fmt::format("/proc/self/ns/{}", kNamespaces[i]).c_str(), &info) == 0)
-        found[static_cast<size_t>(i)] = static_cast<uint32_t>(info.st_ino);
+        counts[static_cast<size_t>(i)] = static_cast<uint32_t>(info.st_ino);
     }
-    return found;
+    return counts;
   }();
   return own;
 }

@@ -56,11 +56,11 @@ Error failed_order(const JailerAnswer& answer) {
   if (answer.step != Step::attach_workspace && answer.step != Step::stage_workspace && answer.step != Step::listen &&
       answer.step != Step::none)
     return failed_step(answer.step, answer.error);
-  const char* what = answer.step == Step::none              ? "the jailer did not execute its order"
+  const char* kind = answer.step == Step::none              ? "the jailer did not execute its order"
                      : answer.step == Step::stage_workspace ? "the workspace cannot be staged: no overlay over it"
                      : answer.step == Step::listen          ? "the jail's listener for the network cannot be made"
                                                             : "the workspace cannot be mounted in the jail";
-  Error failed = fail_errno(answer.error, what, cannot_stage(answer) ? Code::denied : Code::unavailable).value();
+  Error failed = fail_errno(answer.error, kind, cannot_stage(answer) ? Code::denied : Code::unavailable).value();
   if (cannot_stage(answer)) failed.rule = "workspace.mode";
   failed.hint = hint_for(answer.step, answer.error, {});
   if (failed.hint.empty())
@@ -81,7 +81,7 @@ Error not_built_within(std::chrono::seconds limit) {
           {}};
 }
 
-Error jailer_gone() {
+Error jailer_exited() {
   return {Code::unavailable,
           0,
           "warderd's jailer, the process that builds jails, has ended: a fault of the daemon, not of the call",
@@ -90,7 +90,7 @@ Error jailer_gone() {
           {}};
 }
 
-Error zygote_gone() {
+Error zygote_exited() {
   return {Code::unavailable, 0, "the zygote, the interpreter that is forked, has ended", "call again", {}};
 }
 

@@ -22,7 +22,7 @@ Error ended_before_program();
 // The daemon ended the jail, because init did not finish building it in time.
 Error not_built_within(std::chrono::seconds limit);
 // The jailer has ended, or the zygote that jails were forked from.
-Error jailer_gone();
-Error zygote_gone();
+Error jailer_exited();
+Error zygote_exited();
 
 }  // namespace jail

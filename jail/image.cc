@@ -22,8 +22,8 @@ std::optional<std::vector<GuestImage>> read_images(const Json& message) {
   for (const auto& image : *list) {
     if (images.size() == kMaxImages || !image.is_object()) break;
     GuestImage read{text_member(image, "mime"), text_member(image, "data")};
-    const bool known = std::find(std::begin(kMimes), std::end(kMimes), read.mime) != std::end(kMimes);
-    if (!known || read.base64.empty() || read.base64.find_first_not_of(kBase64) != std::string::npos)
+    const bool is_image = std::find(std::begin(kMimes), std::end(kMimes), read.mime) != std::end(kMimes);
+    if (!is_image || read.base64.empty() || read.base64.find_first_not_of(kBase64) != std::string::npos)
       return std::nullopt;
     images.push_back(std::move(read));
   }

@@ -13,7 +13,7 @@ enum class Step : uint16_t {
   // between clone3 and exec (jail/spawn.cc)
   wait_for_ids,  // the jailer writes uid_map and gid_map
   become_root,   // setresuid 0 of the new user namespace
-  place_fds,     // stdio, guest, control and plan on their fixed numbers
+  install_fds,   // stdio, guest, control and plan on their fixed numbers
   exec_init,
   // jail-init (jail/init/)
   read_plan,
@@ -109,7 +109,7 @@ constexpr uint32_t kOwnNamespace = 1;
 enum class InitEvent : uint32_t { failed = 1, built = 2, exited = 3, network = 4 };
 
 // Processes beside the runner exist; the kernel does not report their number.
-constexpr uint32_t kOthersUncounted = UINT32_MAX;
+constexpr uint32_t kUncounted = UINT32_MAX;
 
 // InitReport: one message of jail-init to the daemon. The daemon trusts neither its size nor its numbers.
 struct InitReport {
@@ -120,9 +120,10 @@ struct InitReport {
   int32_t error;
   int32_t proc_error;  // built: why `proc` is `processes`, errno, positive
   uint32_t reserved;
-  int32_t landlock_abi;         // built: 0 when the kernel has none
-  int32_t wait_status;          // exited: of the runner, as wait(2) encodes it
-  uint32_t others;              // exited: children of init at that moment, which end with it; kOthersUncounted: some
+  int32_t landlock_abi;  // built: 0 when the kernel has none
+  int32_t wait_status;   // exited: of the runner, as wait(2) encodes it
+  uint32_t
+      remaining_processes;      // exited: children of init at that moment, which end with it; kRemainderUncounted: some
   uint64_t user_us, system_us;  // exited: of all reaped processes of the jail, microseconds
   uint64_t max_rss_bytes;       // exited: the largest single process
   uint32_t namespaces[kNamespaceCount];  // built: inode numbers, for comparison with the daemon's; or kOwnNamespace

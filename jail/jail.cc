@@ -45,22 +45,23 @@ Task<> reap(Loop& loop, AsyncFd pidfd, Cgroup cgroup, RunnerIds::Lease, std::sha
 
 }  // namespace
 
-Result<> check_requirements(const Host& host, const policies::Isolation& wanted) {
-  auto refuse = [](std::string what, std::string_view rule, std::string_view why) {
-    return fail(Code::denied, fmt::format("the policy requires {}, which this host does not have: {}", what, why),
+Result<> check_requirements(const Host& host, const policies::Isolation& isolation) {
+  auto refuse = [](std::string requirement, std::string_view rule, std::string_view why) {
+    return fail(Code::denied,
+                fmt::format("the policy requires {}, which this host does not have: {}", requirement, why),
                 fmt::format("provide it on this host, or set isolation.{} to \"preferred\" in the policy", rule),
                 fmt::format("isolation.{}", rule));
   };
   using policies::Need;
-  if (wanted.cgroups == Need::required && !host.cgroups)
+  if (isolation.cgroups == Need::required && !host.cgroups)
     return refuse("cgroup v2 limits", "cgroups", host.no_cgroups_why);
-  if (wanted.overlay == Need::required && host.root != RootMode::overlay)
+  if (isolation.overlay == Need::required && host.root != RootMode::overlay)
     return refuse("an overlay root", "overlay", host.bind_root_why);
-  if (wanted.identity == Need::required && host.identity != Identity::separated)
+  if (isolation.identity == Need::required && host.identity != Identity::separated)
     return refuse("separate ids for init and runner", "identity", "the daemon runs without privileges");
-  if (wanted.idmap == Need::required && !host.map_workspace_ids)
+  if (isolation.idmap == Need::required && !host.map_workspace_ids)
     return refuse("mapped workspace ids", "idmap", host.no_idmap_why);
-  if (wanted.landlock == Need::required && host.landlock_abi == 0)
+  if (isolation.landlock == Need::required && host.landlock_abi == 0)
     return refuse("Landlock", "landlock", "the kernel does not support it");
   return {};
 }
@@ -268,8 +269,8 @@ Task<Result<>> Jail::wait_until_ready() {
 
 bool Jail::take_ready(const Json& message) {
   auto text = [&](const char* key) {
-    auto found = message.find(key);
-    return found != message.end() && found->is_string() ? found->get<std::string>() : std::string();
+    auto it = message.find(key);
+    return it != message.end() && it->is_string() ? it->get<std::string>() : std::string();
   };
   if (ready_ || text("type") != "ready") return false;
   auto cpu = message.find("cpu_us");
@@ -301,10 +302,10 @@ void Jail::kill() {
 void Jail::lower_priority(CodePriority& priority, const TreeUsage& usage) {
   if (cgroup_ || killed_ || !pidfd_) return;
   const bool same_id = ids_.runner == host_.daemon_uid;
-  priority.look({init_pid_, pidfd_.get(), same_id ? nullptr : &host_.jailer}, usage);
+  priority.inspect({init_pid_, pidfd_.get(), same_id ? nullptr : &host_.jailer}, usage);
 }
 
-Task<> Jail::gone() {
+Task<> Jail::exited() {
   if (pidfd_) co_await pidfd_.readable();
 }
 

@@ -36,7 +36,7 @@ struct Ready {
 };
 
 // Errors: denied when the policy requires what this host does not have, naming it (rule "isolation.<what>").
-Result<> check_requirements(const Host& host, const policies::Isolation& wanted);
+Result<> check_requirements(const Host& host, const policies::Isolation& isolation);
 // Errors: denied when the layers of the spec are missing, or cannot be mounted on this host (rule "layers").
 Result<> check_layers(const Host& host, const Spec& spec);
 // `own_bytes`: memory that init and the interpreter hold already. memory.max is the program's limit plus this.
@@ -87,7 +87,7 @@ class Jail {
   // fair. `priority` is of the execution, the session or the server.
   void lower_priority(CodePriority& priority, const TreeUsage& usage);
   // Waits until every process of the jail is gone (pid_namespaces(7): init ends last).
-  Task<> gone();
+  Task<> exited();
 
   GuestChannel& guest() { return guest_; }
   AsyncFd& out() { return out_; }

@@ -171,8 +171,8 @@ void write_machine_files(const fs::path& root) {
 }
 
 uint32_t shown_processors(double cpus) {
-  const double whole = std::ceil(std::max(cpus, 1.0));
-  return static_cast<uint32_t>(std::min<double>(whole, online_processors()));
+  const double full = std::ceil(std::max(cpus, 1.0));
+  return static_cast<uint32_t>(std::min<double>(full, online_processors()));
 }
 
 }  // namespace jail

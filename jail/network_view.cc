@@ -95,13 +95,13 @@ std::string rule_name(rtnl_rule* rule) {
 
 // Counts the objects of one list, and names those that are not known. `status`: of the call that made the cache.
 template <class Object>
-Result<> judge_list(int status, nl_cache* list, const char* what, int& count, bool (*is_known)(Object*),
+Result<> judge_list(int status, nl_cache* list, const char* kind, int& count, bool (*is_known)(Object*),
                     std::string (*name_of)(Object*), NetworkView& view) {
   const std::unique_ptr<nl_cache, NetlinkFree> owned(status < 0 ? nullptr : list);
   if (!owned)
-    return fail(Code::unavailable, fmt::format("the kernel does not list {}: {}", what, ::nl_geterror(status)));
-  for (nl_object* one = ::nl_cache_get_first(list); one; one = ::nl_cache_get_next(one)) {
-    auto* object = reinterpret_cast<Object*>(one);
+    return fail(Code::unavailable, fmt::format("the kernel does not list {}: {}", kind, ::nl_geterror(status)));
+  for (nl_object* item = ::nl_cache_get_first(list); item; item = ::nl_cache_get_next(item)) {
+    auto* object = reinterpret_cast<Object*>(item);
     count++;
     if (!is_known(object) && view.foreign.size() < kMaxForeign) view.foreign.push_back(name_of(object));
   }
@@ -134,8 +134,8 @@ Result<NetworkView> view_network(Fd netlink) {
 }
 
 std::string counts_of(const NetworkView& view) {
-  auto many = [](int count, std::string_view one, std::string_view more) {
-    return fmt::format("{} {}", count, count == 1 ? one : more);
+  auto many = [](int count, std::string_view name, std::string_view more) {
+    return fmt::format("{} {}", count, count == 1 ? name : more);
   };
   return fmt::format("{}, {}, {}, {}, {}", many(view.links, "link", "links"),
                      many(view.addresses, "address", "addresses"), many(view.routes, "route", "routes"),

@@ -71,11 +71,11 @@ constexpr long kPidFileSystem = 0x50494446;  // PID_FS_MAGIC, Linux 6.9
 
 int pid_of(int pidfd) {
   struct statfs file_system {};
-  PidfdInfo known{};
-  known.mask = kInfoPid;
+  PidfdInfo pidfd_info{};
+  pidfd_info.mask = kInfoPid;
   // A descriptor from a zygote may be a device's, to which the ioctl would mean something else.
   if (::fstatfs(pidfd, &file_system) == 0 && file_system.f_type == kPidFileSystem) {
-    if (::ioctl(pidfd, kGetInfo, &known) == 0) return static_cast<int>(known.pid);
+    if (::ioctl(pidfd, kGetInfo, &pidfd_info) == 0) return static_cast<int>(pidfd_info.pid);
     if (errno == ESRCH) return 0;  // reaped
   }
   const ProcText info("/proc/self/fdinfo/", pidfd, "");

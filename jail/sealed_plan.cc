@@ -37,8 +37,8 @@ Result<> put_layers(const Spec& spec, Plan& plan) {
   for (const auto& layer : spec.layers) {
     const auto hash = hash_of_digits(layer->hash);
     if (!hash) return fail(Code::internal, "a layer has no hash");
-    const bool is_known = std::any_of(plan.layers, plan.layers + plan.layer_count, [&](const LayerHash& one) {
-      return memcmp(one.bytes, hash->bytes, sizeof one.bytes) == 0;
+    const bool is_known = std::any_of(plan.layers, plan.layers + plan.layer_count, [&](const LayerHash& layer_hash) {
+      return memcmp(layer_hash.bytes, hash->bytes, sizeof layer_hash.bytes) == 0;
     });
     if (is_known) continue;
     if (plan.layer_count == kMaxLayers) return fail(Code::internal, "too many layers for a plan");
@@ -58,11 +58,11 @@ Result<Fd> seal_plan(const Host& host, const Spec& spec, Role role) {
   plan->landlock_required = spec.isolation.landlock == policies::Need::required;
   plan->memory_uncounted = !host.cgroups;
   plan->shows_network = spec.tests_host && role == Role::jail;
-  plan->shown_processors = shown_processors(spec.shown.cpus > 0 ? spec.shown.cpus : spec.limits.cpus);
-  plan->shown_memory_bytes = spec.shown.memory_bytes > 0 ? spec.shown.memory_bytes : spec.limits.memory_bytes;
-  policies::Limits shown = spec.limits;
-  shown.memory_bytes = plan->shown_memory_bytes;
-  plan->tmp_bytes = policies::temporary_bytes(shown);
+  plan->shown_processors = shown_processors(spec.displayed.cpus > 0 ? spec.displayed.cpus : spec.limits.cpus);
+  plan->shown_memory_bytes = spec.displayed.memory_bytes > 0 ? spec.displayed.memory_bytes : spec.limits.memory_bytes;
+  policies::Limits display = spec.limits;
+  display.memory_bytes = plan->shown_memory_bytes;
+  plan->tmp_bytes = policies::temporary_bytes(display);
   plan->tmp_files = spec.limits.tmp_files;
 
   auto limits =
@@ -85,8 +85,8 @@ Result<Fd> seal_plan(const Host& host, const Spec& spec, Role role) {
   plan->seccomp_flags = spec.filter->flags;
 
   size_t used = 0;
-  auto put = [&](const std::vector<std::string>& list, uint32_t* offsets, size_t most, uint32_t& count) {
-    if (list.size() > most) return false;
+  auto put = [&](const std::vector<std::string>& list, uint32_t* offsets, size_t max, uint32_t& count) {
+    if (list.size() > max) return false;
     for (const auto& text : list) {
       if (used + text.size() + 1 > kMaxStrings) return false;
       offsets[count++] = static_cast<uint32_t>(used);

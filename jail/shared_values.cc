@@ -31,9 +31,9 @@ Result<std::shared_ptr<SharedValues>> SharedValues::make(uint64_t bytes) {
   // Opened again: the kernel does not count the description of memfd_create(2) as a writer (fs/locks.c,
   // check_conflicting_open).
   const std::string name = fmt::format("/proc/self/fd/{}", file.get());
-  Fd kept(::open(name.c_str(), O_RDWR | O_CLOEXEC)), writer(::open(name.c_str(), O_RDWR | O_CLOEXEC));
-  if (!kept || !writer) return fail_errno(errno, "open the shared values");
-  std::shared_ptr<SharedValues> values(new SharedValues(std::move(kept), std::move(writer), bytes));
+  Fd saved(::open(name.c_str(), O_RDWR | O_CLOEXEC)), writer(::open(name.c_str(), O_RDWR | O_CLOEXEC));
+  if (!saved || !writer) return fail_errno(errno, "open the shared values");
+  std::shared_ptr<SharedValues> values(new SharedValues(std::move(saved), std::move(writer), bytes));
   values->device_ = status.st_dev;
   values->inode_ = status.st_ino;
   return values;

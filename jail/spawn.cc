@@ -41,14 +41,14 @@ constexpr int kFirstFreeFd = 64;  // above every fixed number, so that dup2() to
   int moved[6];
   for (int i = 0; i < 6; i++) {
     moved[i] = ::fcntl(wanted[i], F_DUPFD_CLOEXEC, kFirstFreeFd);
-    if (moved[i] < 0) give_up(plan.control, Step::place_fds);
+    if (moved[i] < 0) give_up(plan.control, Step::install_fds);
   }
   int init = ::fcntl(plan.init, F_DUPFD_CLOEXEC, kFirstFreeFd);
-  if (init < 0) give_up(plan.control, Step::place_fds);
+  if (init < 0) give_up(plan.control, Step::install_fds);
   for (int i = 0; i < 6; i++) {
-    if (::dup2(moved[i], i) < 0) give_up(moved[4], Step::place_fds);
+    if (::dup2(moved[i], i) < 0) give_up(moved[4], Step::install_fds);
   }
-  if (::syscall(SYS_close_range, 6u, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */) < 0) give_up(kControlFd, Step::place_fds);
+  if (::syscall(SYS_close_range, 6u, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */) < 0) give_up(kControlFd, Step::install_fds);
 
   if (plan.before_exec) plan.before_exec();
   char name[] = "warder-jail-init";

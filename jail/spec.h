@@ -37,7 +37,7 @@ struct Spec {
     uint64_t memory_bytes = 0;
     double cpus = 0;
   };
-  Machine shown;
+  Machine displayed;
   // Which limits are already the most that the policy gives: asking for more would be of no use.
   struct Ceilings {
     std::string policy;  // its name, for messages

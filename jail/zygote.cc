@@ -69,11 +69,11 @@ Task<Result<>> Zygote::prove(Host& host, std::shared_ptr<Zygote> zygote, Spec sp
   CO_CHECKED(co_await jail->guest().send(order.dump()));
   CO_TRY(auto message, co_await jail->guest().receive());
   if (!message) co_return fail(Code::unavailable, "the first fork ended in the middle of a program");
-  const std::string told = message->dump();
-  CO_TRY(GuestMessage said, read_guest_message(*std::move(message)));
-  const auto* result = std::get_if<GuestResult>(&said);
+  const std::string text = message->dump();
+  CO_TRY(GuestMessage guest_message, read_guest_message(*std::move(message)));
+  const auto* result = std::get_if<GuestResult>(&guest_message);
   if (!result || !result->value || result->value->dump() != kProved)
-    co_return fail(Code::unavailable, "the first fork did not run its program correctly: " + told);
+    co_return fail(Code::unavailable, "the first fork did not run its program correctly: " + text);
   co_return Result<>{};
 }
 

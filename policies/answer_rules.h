@@ -1,4 +1,4 @@
-// ShellExit1, ReceiptPlace: what the answer of an execution says.
+// ShellExit1, ReceiptDelivery: what the answer of an execution says.
 // Source: "shell_exit_1" and "receipt" of a policy. Applied by supervisor/executions/runs/execute_answer.cc. No errors.
 #pragma once
 
@@ -8,8 +8,8 @@ namespace policies {
 // grep, diff and test say no. answer: a normal answer. error: an error of the tool (isError).
 enum class ShellExit1 { answer, error };
 
-// ReceiptPlace: where the receipt of an execution is. It is always a resource; answer: also in the _meta of each
+// ReceiptDelivery: where the receipt of an execution is. It is always a resource; answer: also in the _meta of each
 // answer.
-enum class ReceiptPlace { resource, answer };
+enum class ReceiptDelivery { resource, answer };
 
 }  // namespace policies

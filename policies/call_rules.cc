@@ -86,7 +86,7 @@ bool CallRules::restores_into(std::string_view server, std::string_view tool, st
   const std::string name = fmt::format("{}.{}", server, tool);
   return std::any_of(restore.begin(), restore.end(), [&](const RestoreRule& rule) {
     auto fits = [](const std::vector<std::string>& patterns, std::string_view text) {
-      return std::any_of(patterns.begin(), patterns.end(), [&](auto& one) { return matches_pattern(one, text); });
+      return std::any_of(patterns.begin(), patterns.end(), [&](auto& item) { return matches_pattern(item, text); });
     };
     return fits(rule.tools, name) && fits(rule.arguments, argument);
   });
@@ -135,14 +135,14 @@ Error refusal(std::string_view server, std::string_view tool, const CallRules::D
   if (!decision.rule && decision.verdict == Verdict::deny)
     return {Code::denied, 0, fmt::format("no rule of the policy allows {}", call),
             "the administrator can add a rule to `calls.rules` of the policy", decision.name()};
-  std::string what = fmt::format("{} {}", call, cause),
+  std::string message = fmt::format("{} {}", call, cause),
               remedy = "solve the task without this tool, or ask the administrator";
   if (const CallRule* rule = decision.rule) {
-    if (!rule->why.empty()) what += ": " + rule->why;
+    if (!rule->why.empty()) message += ": " + rule->why;
     if (rule->when) remedy = "other arguments may be allowed";
     if (!rule->remedy.empty()) remedy = rule->remedy;
   }
-  return {Code::denied, 0, std::move(what), std::move(remedy), decision.name()};
+  return {Code::denied, 0, std::move(message), std::move(remedy), decision.name()};
 }
 
 CallRules read_call_rules(const Json& object, std::vector<Error>& problems) {
@@ -164,9 +164,9 @@ CallRules read_call_rules(const Json& object, std::vector<Error>& problems) {
   for (size_t i = 0; i < rates.size() && i < kMaxRates; i++)
     calls.rates.push_back(read_rate(rates[i], fmt::format("{}[{}]", in.path_of("rates"), i), problems));
   for (size_t i = 0; i < calls.rates.size(); i++) {
-    const bool again = std::any_of(calls.rates.begin(), calls.rates.begin() + static_cast<ptrdiff_t>(i),
-                                   [&](const RateRule& other) { return other.name == calls.rates[i].name; });
-    if (again) in.wrong("rates", fmt::format("two are named '{}'", calls.rates[i].name));
+    const bool is_duplicate = std::any_of(calls.rates.begin(), calls.rates.begin() + static_cast<ptrdiff_t>(i),
+                                          [&](const RateRule& other) { return other.name == calls.rates[i].name; });
+    if (is_duplicate) in.wrong("rates", fmt::format("two are named '{}'", calls.rates[i].name));
   }
   if (in.one_of("results", {"as_is", "tokenised"}) == "tokenised") calls.results = CallRules::Results::tokenised;
   const Json& restored = in.list_or_empty("restore");

@@ -61,8 +61,8 @@ struct CallRules {
   ApprovalRules approval;
   // client: a server's question in the middle of a call goes to the person at the calling client.
   // nobody: no server may ask questions.
-  enum class Questions { client, nobody };
-  Questions questions = Questions::nobody;
+  enum class Questions { client, no_user };
+  Questions questions = Questions::no_user;
   std::vector<RateRule> rates;
   // tokenised: personal data in the results of tools is replaced by tokens before code or agents see the results. A
   // policy with any rule in `restore` does the same.

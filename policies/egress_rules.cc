@@ -99,7 +99,7 @@ EgressRule read_egress_rule(const Json& object, const std::string& path, std::ve
 
 bool fits_any(const std::vector<std::string>& patterns, std::string_view text) {
   return patterns.empty() || std::any_of(patterns.begin(), patterns.end(),
-                                         [&](const std::string& one) { return matches_pattern(one, text); });
+                                         [&](const std::string& name) { return matches_pattern(name, text); });
 }
 
 // An escape that another reader may undo before it looks at the path: of a letter, a digit, a mark of paths, or of '%'.
@@ -153,13 +153,14 @@ EgressDecision EgressRules::decide(const EgressTarget& target) const {
     const EgressRule& rule = rules[i];
     if (!matches_host(rule.host, target.host)) continue;
     const bool is_inspected = rule.is_inspected();
-    const uint16_t asked = target.port ? target.port : is_inspected ? rule.ports.front() : kPlainPort;
+    const uint16_t requested = target.port ? target.port : is_inspected ? rule.ports.front() : kPlainPort;
     // The rule that came nearest explains the denial, unless an earlier one did.
     const auto refuse = [&](std::string why, std::string remedy) {
       if (!denied.rule) denied = {Verdict::deny, i, std::move(why), std::move(remedy), 0, false};
     };
-    if (!has_port(rule, asked)) {
-      refuse(fmt::format("the rule has no port {}", asked), fmt::format("its ports: {}", fmt::join(rule.ports, ", ")));
+    if (!has_port(rule, requested)) {
+      refuse(fmt::format("the rule has no port {}", requested),
+             fmt::format("its ports: {}", fmt::join(rule.ports, ", ")));
     } else if (is_inspected && target.is_tunnel()) {
       // No later rule allows it either: a wider one must not be a way around this one.
       denied.rule.reset();
@@ -179,16 +180,16 @@ EgressDecision EgressRules::decide(const EgressTarget& target) const {
       refuse("the rule does not have this path", fmt::format("its paths: {}", fmt::join(rule.paths, ", ")));
     } else {
       // A rule that reads the requests of this host is not walked around by a wider one.
-      const auto is_read = [&](const EgressRule& one) {
-        return one.is_inspected() && matches_host(one.host, target.host) &&
-               (!target.is_tunnel() || has_port(one, asked));
+      const auto is_read = [&](const EgressRule& egress_rule) {
+        return egress_rule.is_inspected() && matches_host(egress_rule.host, target.host) &&
+               (!target.is_tunnel() || has_port(egress_rule, requested));
       };
       if (!is_inspected && rule.verdict != Verdict::deny && std::any_of(rules.begin(), rules.end(), is_read)) {
         refuse("another rule reads the requests to this host", fmt::format("ask with http://{}/...", target.host));
         continue;
       }
-      EgressDecision decision{rule.verdict, i,     {},
-                              {},           asked, target.is_tunnel() || (is_inspected && asked != kPlainPort)};
+      EgressDecision decision{rule.verdict, i,         {},
+                              {},           requested, target.is_tunnel() || (is_inspected && requested != kPlainPort)};
       if (rule.verdict == Verdict::deny) decision.why = "the rule denies it";
       return decision;
     }
@@ -216,16 +217,16 @@ EgressRules read_egress_rules(const Json& object, std::vector<Error>& problems, 
 Json egress_rules_json(const EgressRules& rules) {
   Json list = Json::array();
   for (const EgressRule& rule : rules.rules) {
-    Json one{{"name", rule.name},
-             {"host", rule.host},
-             {"ports", rule.ports},
-             {"private", rule.is_private},
-             {"loopback", rule.is_loopback}};
-    if (!rule.methods.empty()) one["methods"] = rule.methods;
-    if (!rule.paths.empty()) one["paths"] = rule.paths;
-    if (rule.secret) one["secret"] = Json{{"header", rule.secret->header}, {"file", rule.secret->file}};
-    one["verdict"] = rule.verdict == Verdict::allow ? "allow" : rule.verdict == Verdict::ask ? "ask" : "deny";
-    list.push_back(std::move(one));
+    Json item{{"name", rule.name},
+              {"host", rule.host},
+              {"ports", rule.ports},
+              {"private", rule.is_private},
+              {"loopback", rule.is_loopback}};
+    if (!rule.methods.empty()) item["methods"] = rule.methods;
+    if (!rule.paths.empty()) item["paths"] = rule.paths;
+    if (rule.secret) item["secret"] = Json{{"header", rule.secret->header}, {"file", rule.secret->file}};
+    item["verdict"] = rule.verdict == Verdict::allow ? "allow" : rule.verdict == Verdict::ask ? "ask" : "deny";
+    list.push_back(std::move(item));
   }
   return {{"rules", std::move(list)},
           {"connections", rules.connections},

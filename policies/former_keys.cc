@@ -29,15 +29,15 @@ std::vector<std::string> rename_former_keys(Json& document, std::vector<Error>& 
   for (const auto& key : kFormerKeys) {
     const auto object = document.find(key.object);
     if (object == document.end() || !object->is_object()) continue;
-    const auto found = object->find(key.former);
-    if (found == object->end()) continue;
+    const auto it = object->find(key.former);
+    if (it == object->end()) continue;
     const std::string former = fmt::format("{}.{}", key.object, key.former);
     const std::string present = fmt::format("{}.{}", key.object, key.present);
     if (object->contains(key.present)) {
       const std::string why = fmt::format("{}: is the former name of {}, which is also given", former, present);
       problems.push_back(Error{Code::invalid, 0, why, "write only " + present, {}});
     } else {
-      Json value = std::move(*found);
+      Json value = std::move(*it);
       (*object)[key.present] = std::move(value);
       renamed.push_back(fmt::format("{} is now named {}", former, present));
     }

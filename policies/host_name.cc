@@ -61,7 +61,7 @@ Result<std::string> parse_host_name(std::string_view text) {
 
 Result<HostPort> parse_host_port(std::string_view text, bool needs_port) {
   const size_t colon = text.rfind(':');
-  HostPort found;
+  HostPort host_port;
   if (colon == text.npos) {
     if (needs_port)
       return fail(Code::invalid, "the port is missing", "write HOST:PORT, for example api.example.com:443");
@@ -73,11 +73,11 @@ Result<HostPort> parse_host_port(std::string_view text, bool needs_port) {
     if (is_number) std::from_chars(digits.data(), digits.data() + digits.size(), port);
     if (port == 0 || port > UINT16_MAX)
       return fail(Code::invalid, fmt::format("the port '{}' is not a number from 1 to 65535", printable(digits, 16)));
-    found.port = static_cast<uint16_t>(port);
+    host_port.port = static_cast<uint16_t>(port);
     text = text.substr(0, colon);
   }
-  TRY(found.host, parse_host_name(text));
-  return found;
+  TRY(host_port.host, parse_host_name(text));
+  return host_port;
 }
 
 Result<std::string> parse_host_pattern(std::string_view text) {

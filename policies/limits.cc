@@ -13,11 +13,11 @@ namespace {
 class Resolver {
  public:
   template <class T, class Text>
-  T pick(const char* name, const std::optional<T>& asked, T standard, T floor, T ceiling, Text text) {
-    if (!asked) return standard;
-    const T given = std::clamp(*asked, std::min(floor, ceiling), ceiling);
-    if (given != *asked) clamps.push_back({name, text(*asked), text(given)});
-    return given;
+  T pick(const char* name, const std::optional<T>& request, T standard, T floor, T ceiling, Text text) {
+    if (!request) return standard;
+    const T input = std::clamp(*request, std::min(floor, ceiling), ceiling);
+    if (input != *request) clamps.push_back({name, text(*request), text(input)});
+    return input;
   }
   std::vector<Clamp> clamps;
 };
@@ -60,8 +60,8 @@ std::pair<Limits, std::vector<Clamp>> resolve(const Ceilings& ceilings, const Li
   auto bound = [none](milliseconds t) { return t == milliseconds(0) ? none : t; };
   std::optional<milliseconds> cpu;
   if (request.cpu) cpu = bound(*request.cpu);
-  const milliseconds given = r.pick("cpu_ms", cpu, bound(standard.cpu), milliseconds(1), bound(maximum.cpu), cpu_text);
-  limits.cpu = given == none ? milliseconds(0) : given;
+  const milliseconds value = r.pick("cpu_ms", cpu, bound(standard.cpu), milliseconds(1), bound(maximum.cpu), cpu_text);
+  limits.cpu = value == none ? milliseconds(0) : value;
 
   limits.memory_bytes = r.pick("memory_bytes", request.memory_bytes, standard.memory_bytes, kMinMemoryBytes,
                                maximum.memory_bytes, bytes_text);

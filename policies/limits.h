@@ -19,7 +19,7 @@ struct Limits {
   uint32_t tasks = 0;                         // pids.max; threads count
   double cpus = 1;                            // cpu.max: 1.5 is 150000 of every 100000 us
   uint64_t output_bytes = 0;                  // stdout and stderr each, in the answer: head and tail
-  uint64_t output_kept_bytes = 0;             // stdout, stderr and a large result each, readable later
+  uint64_t saved_output_bytes = 0;            // stdout, stderr and a large result each, readable later
   uint64_t output_total_bytes = 0;            // stdout and stderr each; more: outcome `output`
   uint64_t result_bytes = 0;                  // JSON text of `result` in the answer
   uint64_t json_bytes_per_second = 64 << 20;  // large messages read for the tenant; more must wait
@@ -49,7 +49,7 @@ struct Ceilings {
 // Clamp: one requested limit that was not granted in full, as text for an agent: {"memory_bytes", "8 GiB", "2 GiB"}.
 struct Clamp {
   std::string name;  // the key of the policy's "limits"
-  std::string asked;
+  std::string requested;
   std::string given;
 };
 

@@ -18,7 +18,7 @@ struct PackageLayer {
   std::vector<std::string> python;  // modules that Python code can import from it
   std::vector<std::string> node;    // packages for JavaScript
   // A shared lock of its folder: as long as a policy or a jail has this object, the layer's files are not deleted.
-  std::shared_ptr<const Fd> held;
+  std::shared_ptr<const Fd> reserved;
 };
 using PackageLayers = std::vector<std::shared_ptr<const PackageLayer>>;
 

@@ -28,7 +28,7 @@ double read_cpus(Checked& in, const HostCapacity& host) {
 }
 
 // Reads the limits that an agent may ask for; they are in both "standard" and "maximum".
-void read_asked(Checked& in, Limits& limits, const HostCapacity& host) {
+void read_history_request(Checked& in, Limits& limits, const HostCapacity& host) {
   limits.wall = std::chrono::milliseconds(in.integer("wall_ms", 1, kDayMs));
   limits.cpu = std::chrono::milliseconds(in.integer("cpu_ms", 0, kDayMs));
   limits.memory_bytes = static_cast<uint64_t>(in.integer("memory_bytes", kMinMemoryBytes, 16 * kTiB));
@@ -38,7 +38,7 @@ void read_asked(Checked& in, Limits& limits, const HostCapacity& host) {
 }
 
 void read_fixed(Checked& in, Limits& limits) {
-  limits.output_kept_bytes = static_cast<uint64_t>(in.integer("output_kept_bytes", 4 * kKiB, 16 * kGiB));
+  limits.saved_output_bytes = static_cast<uint64_t>(in.integer("output_kept_bytes", 4 * kKiB, 16 * kGiB));
   limits.output_total_bytes = static_cast<uint64_t>(in.integer("output_total_bytes", 4 * kKiB, kTiB));
   limits.result_bytes = static_cast<uint64_t>(in.integer("result_bytes", kKiB, 64 * kMiB));
   limits.json_bytes_per_second = static_cast<uint64_t>(in.integer("json_bytes_per_second", kMiB, 16 * kGiB));
@@ -66,13 +66,13 @@ void check_order(Checked& in, const Ceilings& limits) {
   below("tasks", s.tasks, m.tasks);
   below("cpus", s.cpus, m.cpus);
   below("output_bytes", s.output_bytes, m.output_bytes);
-  if (m.output_bytes > m.output_kept_bytes)
+  if (m.output_bytes > m.saved_output_bytes)
     in.wrong_at(in.path_of("maximum") + ".output_bytes",
                 fmt::format("{} is above {}.output_kept_bytes, which is {}", m.output_bytes, in.path_of("standard"),
-                            m.output_kept_bytes));
-  if (s.output_kept_bytes > s.output_total_bytes)
+                            m.saved_output_bytes));
+  if (s.saved_output_bytes > s.output_total_bytes)
     in.wrong_at(in.path_of("standard") + ".output_kept_bytes",
-                fmt::format("{} is above {}.output_total_bytes, which is {}", s.output_kept_bytes,
+                fmt::format("{} is above {}.output_total_bytes, which is {}", s.saved_output_bytes,
                             in.path_of("standard"), s.output_total_bytes));
 }
 
@@ -81,14 +81,14 @@ Ceilings read_limits(const Json& object, const HostCapacity& host, Problems& pro
   Checked in(object, "limits", problems);
   if (const Json* standard = in.object("standard")) {
     Checked fields(*standard, "limits.standard", problems);
-    read_asked(fields, limits.standard, host);
+    read_history_request(fields, limits.standard, host);
     read_fixed(fields, limits.standard);
     fields.done();
   }
   limits.maximum = limits.standard;
   if (const Json* maximum = in.object("maximum")) {
     Checked fields(*maximum, "limits.maximum", problems);
-    read_asked(fields, limits.maximum, host);
+    read_history_request(fields, limits.maximum, host);
     fields.done();
   }
   in.done();
@@ -265,8 +265,8 @@ bool is_environment_name(std::string_view name) {
 bool is_reserved(std::string_view name) {
   for (std::string_view prefix : {"LD_", "PYTHON", "NODE_", "WARDER_", "BASH_", "GLIBC_", "MALLOC_"})
     if (name.starts_with(prefix)) return true;
-  for (std::string_view taken : {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "PWD", "ENV", "IFS"})
-    if (name == taken) return true;
+  for (std::string_view used : {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "PWD", "ENV", "IFS"})
+    if (name == used) return true;
   return false;
 }
 
@@ -392,7 +392,7 @@ tl::expected<Policy, Problems> parse_policy(std::string name, std::string file, 
   if (in.has("shell_exit_1") && in.one_of("shell_exit_1", {"answer", "error"}) == "error")
     policy.shell_exit_1 = ShellExit1::error;
   if (in.has("receipt") && in.one_of("receipt", {"resource", "answer"}) == "answer")
-    policy.receipt = ReceiptPlace::answer;
+    policy.receipt = ReceiptDelivery::answer;
   if (in.object("languages")) policy.languages = in.strings_or("languages", {});
   if (in.object("workspaces")) policy.workspaces = in.strings_or("workspaces", {});
   check_lists(in, policy);

@@ -87,7 +87,7 @@ struct Policy {
   CallRules calls;  // of upstream servers' tools
   LearningScope learning = LearningScope::tenant;
   ShellExit1 shell_exit_1 = ShellExit1::answer;
-  ReceiptPlace receipt = ReceiptPlace::resource;
+  ReceiptDelivery receipt = ReceiptDelivery::resource;
   uint32_t concurrent_executions = 0;  // running executions of one tenant
   uint32_t queued_executions = 0;      // executions that wait for one of these; beyond: exhausted
   uint32_t fork = 0;                   // executions that one call may make of a list (`fork`); 0: none
@@ -109,7 +109,7 @@ struct Policy {
 };
 
 // Whether both policies offer agents the same tools, with the same limits of execute_code.
-bool are_offered_alike(const Policy& one, const Policy& other);
+bool are_offered_alike(const Policy& a, const Policy& b);
 
 using Problems = std::vector<Error>;
 

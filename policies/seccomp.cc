@@ -27,7 +27,7 @@ constexpr size_t kMaxValuesOfCalls = 8192;  // calls times values, all rules; th
 std::optional<uint32_t> read_value(const Json& value, const std::string& path, Checked& in) {
   if (value.is_string()) {
     const auto& name = value.get_ref<const std::string&>();
-    if (auto known = seccomp_constant(name)) return known;
+    if (auto existing = seccomp_constant(name)) return existing;
     in.wrong_at(path, fmt::format("\"{}\" is not a known constant", printable(name, 64)));
     return {};
   }
@@ -133,7 +133,7 @@ std::vector<SeccompRule> read_rules(Checked& profile, const char* key, RuleKeys 
 void check_unique(Checked& in, const SeccompProfile& profile) {
   enum class Seen { conditionally, finally };
   std::map<std::string, Seen> seen;
-  auto look = [&](const std::vector<SeccompRule>& rules) {
+  auto check = [&](const std::vector<SeccompRule>& rules) {
     for (const auto& rule : rules) {
       const Seen now = rule.when.empty() ? Seen::finally : Seen::conditionally;
       for (const auto& call : rule.calls) {
@@ -143,7 +143,7 @@ void check_unique(Checked& in, const SeccompProfile& profile) {
       }
     }
   };
-  for (auto* rules : {&profile.allow, &profile.missing, &profile.kill, &profile.deny}) look(*rules);
+  for (auto* rules : {&profile.allow, &profile.missing, &profile.kill, &profile.deny}) check(*rules);
 }
 
 // The errno of each call that is allowed under conditions only, if none of its rules fits. 0: no rule names one.

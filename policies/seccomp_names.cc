@@ -97,8 +97,8 @@ std::vector<std::string> seccomp_errno_names() {
 }
 
 std::string_view seccomp_errno_name(int error) {
-  for (const auto& known : kErrors)
-    if (known.value == error) return known.name;
+  for (const auto& existing : kErrors)
+    if (existing.value == error) return existing.name;
   return "EPERM";
 }
 

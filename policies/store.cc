@@ -53,11 +53,11 @@ Result<std::string> read_file(const std::string& path) {
   }
 }
 
-struct Document {
+struct PolicyDocument {
   std::string path;
   Json value;
 };
-using Documents = std::map<std::string, Document, std::less<>>;  // by name without .json
+using Documents = std::map<std::string, PolicyDocument, std::less<>>;  // by name without .json
 
 std::string extends_of(const Json& document) {
   if (!document.is_object()) return {};
@@ -93,15 +93,15 @@ Mode mode_of(const std::vector<std::string>& folders) {
 class Store::Loader {
  public:
   // `known`: filters that were compiled before, by their source text. A filter with the same source text is used again.
-  Loader(const HostCapacity& host, const Filters& known) : host_(host), known_(known) {}
+  Loader(const HostCapacity& host, const Filters& filters) : host_(host), known_filters_(filters) {}
 
   Result<Set> load(const std::vector<std::string>& folders, Mode mode) {
-    size_t found = 0;
+    size_t count = 0;
     for (const auto& folder : folders) {
-      found += read_folder(folder, documents_) ? 1 : 0;
+      count += read_folder(folder, documents_) ? 1 : 0;
       (void)read_folder(folder + "/seccomp", profiles_);
     }
-    if (found == 0)
+    if (count == 0)
       return fail(Code::invalid, fmt::format("no folder with policies: {}", fmt::join(folders, ", ")),
                   "name a folder with --policies");
     Set set;
@@ -135,8 +135,8 @@ class Store::Loader {
     problems_.back().what = path + ": " + error.what;
     if (!error.hint.empty()) problems_.back().what += " (" + error.hint + ")";
   }
-  void wrong(const std::string& path, std::string what) {
-    wrong(path, Error{Code::invalid, 0, std::move(what), {}, {}});
+  void wrong(const std::string& path, std::string message) {
+    wrong(path, Error{Code::invalid, 0, std::move(message), {}, {}});
   }
 
   // The problems that a step adds, which are not among the problems of all files any more.
@@ -179,7 +179,7 @@ class Store::Loader {
     }
   }
 
-  void rename_keys(Document& document, std::vector<std::string>& warnings) {
+  void rename_keys(PolicyDocument& document, std::vector<std::string>& warnings) {
     Problems problems;
     for (const auto& renamed : rename_former_keys(document.value, problems))
       warnings.push_back(document.path + ": " + renamed);
@@ -239,17 +239,17 @@ class Store::Loader {
   }
 
   std::optional<Policy> load_policy(const std::string& name) {
-    const Document& document = documents_.find(name)->second;
+    const PolicyDocument& document = documents_.find(name)->second;
     const auto chain = ancestry(name, documents_);
     if (chain.empty()) return {};
-    Json whole = document.value;
-    for (size_t i = 1; i < chain.size(); i++) whole = merged(documents_.find(chain[i])->second.value, whole);
-    auto policy = parse_policy(name, document.path, whole, host_);
+    Json full = document.value;
+    for (size_t i = 1; i < chain.size(); i++) full = merged(documents_.find(chain[i])->second.value, full);
+    auto policy = parse_policy(name, document.path, full, host_);
     if (!policy) {
       for (const auto& problem : policy.error()) wrong(document.path, problem);
       return {};
     }
-    policy->hash = sha256_hex(dump_json(whole));
+    policy->hash = sha256_hex(dump_json(full));
     policy->filter = profile(policy->seccomp);
     if (!policy->filter && !profiles_.contains(policy->seccomp)) {
       wrong(document.path, fmt::format("seccomp: there is no valid profile \"{}\"", printable(policy->seccomp, 64)));
@@ -268,13 +268,13 @@ class Store::Loader {
     // Compiling takes the daemon 0.1 s or more, so only changed profiles are compiled again.
     std::string source = name;
     for (const auto& link : chain) source += "\n" + dump_json(profiles_.find(link)->second.value);
-    if (auto known = known_.find(source); known != known_.end()) {
-      filter = by_source_[source] = known->second;
+    if (auto it = known_filters_.find(source); it != known_filters_.end()) {
+      filter = by_source_[source] = it->second;
       return filter;
     }
     std::optional<SeccompProfile> parsed;
     for (auto link = chain.rbegin(); link != chain.rend(); ++link) {
-      const Document& document = profiles_.find(*link)->second;
+      const PolicyDocument& document = profiles_.find(*link)->second;
       auto next = parse_seccomp(*link, document.value, parsed ? &*parsed : nullptr);
       if (!next) {
         if (*link == name)
@@ -299,7 +299,7 @@ class Store::Loader {
     const auto file = documents_.find(kTenantsFile.substr(0, kTenantsFile.size() - 5));
     std::string path = "no tenants.json exists; the policy of all tenants";
     if (file == documents_.end()) {
-      set.tenants = TenantRules::everybody(standard_name(mode));
+      set.tenants = TenantRules::all_users(standard_name(mode));
     } else {
       path = file->second.path;
       auto rules = TenantRules::parse(file->second.value);
@@ -320,16 +320,16 @@ class Store::Loader {
   HostCapacity host_;
   Documents documents_, profiles_;
   std::map<std::string, std::shared_ptr<const SeccompFilter>> filters_;  // by name
-  const Filters& known_;
+  const Filters& known_filters_;
   Filters by_source_;
   Problems problems_;
 };
 
 Result<Store> Store::load(std::vector<std::string> folders, Mode mode, HostCapacity host) {
-  return Store(std::move(folders), mode, host).read_anew();
+  return Store(std::move(folders), mode, host).reread();
 }
 
-Result<Store> Store::read_anew() const { return read_folders(folders_); }
+Result<Store> Store::reread() const { return read_folders(folders_); }
 
 Result<Store> Store::read_folders(std::vector<std::string> folders) const {
   const Mode mode = folders == folders_ ? mode_ : mode_of(folders);
@@ -346,12 +346,12 @@ std::vector<std::string> Store::set_layers(const LayerLookup& find, PackageLayer
     auto with_layers = std::make_shared<Policy>(*policy);
     with_layers->layers.clear();
     for (const std::string& layer : policy->layer_names) {
-      auto found = find(layer);
-      if (found) {
-        with_layers->layers.push_back(*std::move(found));
+      auto it = find(layer);
+      if (it) {
+        with_layers->layers.push_back(*std::move(it));
         continue;
       }
-      const Error& error = found.error();
+      const Error& error = it.error();
       problems.push_back(fmt::format("{}: layers: \"{}\": {}{}{}", policy->file, layer, error.what,
                                      error.hint.empty() ? "" : "; ", error.hint));
     }
@@ -370,7 +370,7 @@ Store Store::refusing(std::vector<std::string> folders) {
   Store store(std::move(folders), Mode::checkout, HostCapacity::here());
   auto policy = parse_policy("none", "", merged(*standard, *stricter), store.host_);
   policy->filter = std::make_shared<const SeccompFilter>(SeccompFilter{"none", {}, {}});
-  store.set_.tenants = TenantRules::everybody("none");
+  store.set_.tenants = TenantRules::all_users("none");
   store.set_.policies["none"] = std::make_shared<const Policy>(*std::move(policy));
   return store;
 }
@@ -435,7 +435,7 @@ Result<Assignment> Store::tenant_of(const NodeOrder& order) const {
 }
 
 Result<Assignment> Store::tenant_of(const CallerCredentials& caller) const {
-  return std::visit([this](const auto& one) { return tenant_of(one); }, caller);
+  return std::visit([this](const auto& item) { return tenant_of(item); }, caller);
 }
 
 void Store::set_token_rules(const std::vector<TokenRule>& rules) {

@@ -39,7 +39,7 @@ class Store {
   // Folders that do not exist are skipped. At least one of `folders` must exist.
   static Result<Store> load(std::vector<std::string> folders, Mode mode, HostCapacity host = HostCapacity::here());
   // Reads the same folders again; this store does not change.
-  Result<Store> read_anew() const;
+  Result<Store> reread() const;
   // Reads other folders. Filters of this store are used again where their source text is the same.
   Result<Store> read_folders(std::vector<std::string> folders) const;
   // A store for a daemon that knows no good policies. Each user is a tenant of its own, under the policy "none": it

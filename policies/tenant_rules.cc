@@ -30,14 +30,14 @@ std::string tenant_name(std::string name, uid_t uid) {
   return with_mark(std::move(name), kUidMark, std::to_string(uid));
 }
 
-bool fits_the_same(const TenantRule& one, const TenantRule& other) {
-  return !other.fits_nobody && one.uid == other.uid && one.gid == other.gid && one.unit == other.unit &&
-         one.token == other.token && one.subject == other.subject;
+bool fits_the_same(const TenantRule& a, const TenantRule& b) {
+  return !b.fits_no_tenant && a.uid == b.uid && a.gid == b.gid && a.unit == b.unit && a.token == b.token &&
+         a.subject == b.subject;
 }
 
 void note_missing(Checked& in, const char* kind, const std::string& name, TenantRule& rule,
                   std::vector<std::string>& warnings) {
-  rule.fits_nobody = true;
+  rule.fits_no_tenant = true;
   warnings.push_back(fmt::format("{}: this machine has no {} \"{}\"; the rule is skipped", in.path_of(kind), kind,
                                  printable(name, 64)));
 }
@@ -120,11 +120,11 @@ tl::expected<TenantRules, std::vector<Error>> TenantRules::parse(const Json& doc
     fields.done();
     // A rule behind one that fits every peer can never apply.
     if (!rule.uid && !rule.gid && rule.unit.empty() && rule.token.empty() && rule.subject.empty() &&
-        !rule.fits_nobody && i + 1 < list.size())
+        !rule.fits_no_tenant && i + 1 < list.size())
       fields.wrong("default", "is not the last rule");
     const auto same = std::find_if(parsed.rules_.begin(), parsed.rules_.end(),
                                    [&rule](const TenantRule& other) { return fits_the_same(rule, other); });
-    if (same != parsed.rules_.end() && !rule.fits_nobody)
+    if (same != parsed.rules_.end() && !rule.fits_no_tenant)
       parsed.warnings_.push_back(
           fmt::format("rules[{}] is never used: rules[{}] is for the same callers", i, same - parsed.rules_.begin()));
     parsed.rules_.push_back(std::move(rule));
@@ -134,7 +134,7 @@ tl::expected<TenantRules, std::vector<Error>> TenantRules::parse(const Json& doc
   return parsed;
 }
 
-TenantRules TenantRules::everybody(std::string policy) {
+TenantRules TenantRules::all_users(std::string policy) {
   TenantRules rules;
   rules.rules_.push_back({{}, {}, "", "", "", "uid-{uid}", std::move(policy), false});
   return rules;
@@ -145,7 +145,7 @@ std::optional<TenantRules::Match> TenantRules::find(const Peer& peer) const {
     return peer.gid == gid || std::find(peer.groups.begin(), peer.groups.end(), gid) != peer.groups.end();
   };
   for (const auto& rule : rules_) {
-    if (rule.fits_nobody || !rule.token.empty() || !rule.subject.empty()) continue;
+    if (rule.fits_no_tenant || !rule.token.empty() || !rule.subject.empty()) continue;
     if (rule.uid && *rule.uid != peer.uid) continue;
     if (rule.gid && !in_group(*rule.gid)) continue;
     if (!rule.unit.empty()) {

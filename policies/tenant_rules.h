@@ -58,7 +58,7 @@ struct TenantRule {
   std::string subject;       // fits JWTs of this subject, and nothing else; '*' as above
   std::string tenant;  // "{uid}" stands for the peer's uid, "{token}" for the token's name, "{claim}" for the claim
   std::string policy;
-  bool fits_nobody = false;  // its user or group does not exist on this machine
+  bool fits_no_tenant = false;  // its user or group does not exist on this machine
 };
 
 class TenantRules {
@@ -67,7 +67,7 @@ class TenantRules {
   // fits no peer, and gives a warning: one policy for many machines may name users that only some of them have. A
   // look-up that fails for another reason is an error: the user may exist.
   static tl::expected<TenantRules, std::vector<Error>> parse(const Json& document);
-  static TenantRules everybody(std::string policy);
+  static TenantRules all_users(std::string policy);
 
   struct Match {
     std::string tenant;

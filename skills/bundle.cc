@@ -19,10 +19,10 @@ Result<> check_slug(std::string_view slug) {
 
 Result<std::string> write_bundle(int directory, std::string_view slug) {
   CHECKED(check_slug(slug));
-  TRY(const WholeSkill whole, read_whole_skill(directory, slug));
+  TRY(const WholeSkill skill, read_whole_skill(directory, slug));
   Json files = Json::object();
-  for (const SkillFile& file : whole.skill.files) {
-    const std::string& text = whole.contents.at(file.path);
+  for (const SkillFile& file : skill.skill.files) {
+    const std::string& text = skill.contents.at(file.path);
     if (valid_utf8(text) != text)
       return fail(Code::invalid, file.path + " is not UTF-8 text", "leave out files that are not text");
     files[file.path] = text;

@@ -44,14 +44,14 @@ size_t digits_at(std::string_view text, size_t at) {
 // A number of the core schema: "7", "-1.5", ".5", "1e3".
 std::optional<Json> number_of(std::string_view text) {
   size_t at = text.starts_with('-') || text.starts_with('+') ? 1 : 0;
-  const size_t whole = digits_at(text, at);
-  at += whole;
+  const size_t full = digits_at(text, at);
+  at += full;
   size_t fraction = 0;
   const bool dotted = at < text.size() && text[at] == '.';
   if (dotted) fraction = digits_at(text, ++at);
   at += fraction;
-  if (whole + fraction == 0) return std::nullopt;
-  if (at == text.size() && !dotted && whole <= 18) return Json(std::atoll(std::string(text).c_str()));
+  if (full + fraction == 0) return std::nullopt;
+  if (at == text.size() && !dotted && full <= 18) return Json(std::atoll(std::string(text).c_str()));
   if (at < text.size() && (text[at] == 'e' || text[at] == 'E')) {
     at++;
     if (at < text.size() && (text[at] == '-' || text[at] == '+')) at++;
@@ -136,8 +136,8 @@ class Reader {
       text = trimmed_end(text.substr(0, comment), kBlanks);
     if (text.find(": ") != text.npos || text.ends_with(':'))
       return wrong(number, "has a second ':'", "quote the value");
-    for (std::string_view nothing : {"", "~", "null", "Null", "NULL"})
-      if (text == nothing) return Json(nullptr);
+    for (std::string_view empty : {"", "~", "null", "Null", "NULL"})
+      if (text == empty) return Json(nullptr);
     for (std::string_view yes : {"true", "True", "TRUE"})
       if (text == yes) return Json(true);
     for (std::string_view no : {"false", "False", "FALSE"})

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kScheme = "skill://";
 
-Found own_found(const SkillStore::EntryPtr& entry) { return {{entry, &entry->skill}, entry}; }
+SkillMatch own_matches(const SkillStore::EntryPtr& entry) { return {{entry, &entry->skill}, entry}; }
 
 }  // namespace
 
@@ -29,10 +29,10 @@ Result<Shared> Shared::load(const std::string& directory) {
       TRY(Fd folder, open_directory_beneath(top.get(), path));
       return read_whole_skill(folder.get(), name);
     };
-    if (auto kept = load_one()) {
-      shared.add(*std::move(kept));
+    if (auto stored = load_one()) {
+      shared.add(*std::move(stored));
     } else {
-      shared.problems_.push_back(fmt::format("shared skill '{}': {}", name, kept.error().what));
+      shared.problems_.push_back(fmt::format("shared skill '{}': {}", name, stored.error().what));
     }
   }
   return shared;
@@ -40,57 +40,57 @@ Result<Shared> Shared::load(const std::string& directory) {
 
 bool Shared::add(WholeSkill skill) {
   std::string slug = skill.skill.slug;
-  return kept_.emplace(std::move(slug), std::make_shared<const WholeSkill>(std::move(skill))).second;
+  return saved_.emplace(std::move(slug), std::make_shared<const WholeSkill>(std::move(skill))).second;
 }
 
-std::vector<std::string> Shared::add(const Shared& others) {
-  std::vector<std::string> taken;
-  for (const auto& [slug, skill] : others.kept_)
-    if (!kept_.emplace(slug, skill).second) taken.push_back(slug);
-  return taken;
+std::vector<std::string> Shared::add(const Shared& peers) {
+  std::vector<std::string> duplicates;
+  for (const auto& [slug, skill] : peers.saved_)
+    if (!saved_.emplace(slug, skill).second) duplicates.push_back(slug);
+  return duplicates;
 }
 
 std::shared_ptr<const Skill> Shared::find(std::string_view name) const {
-  auto found = kept_.find(slug_of(name));
-  if (found == kept_.end()) return nullptr;
-  return {found->second, &found->second->skill};
+  auto it = saved_.find(slug_of(name));
+  if (it == saved_.end()) return nullptr;
+  return {it->second, &it->second->skill};
 }
 
 Result<std::string> Shared::read(const Skill& skill, std::string_view path) const {
-  if (auto kept = kept_.find(skill.slug); kept != kept_.end())
-    if (auto contents = kept->second->contents.find(path); contents != kept->second->contents.end())
+  if (auto it = saved_.find(skill.slug); it != saved_.end())
+    if (auto contents = it->second->contents.find(path); contents != it->second->contents.end())
       return contents->second;
   return fail(Code::not_found, fmt::format("the skill '{}' has no file of this name", skill.name));
 }
 
-std::optional<Found> Library::find(std::string_view name) const {
-  if (auto own = own_->find(name)) return own_found(own);
-  if (auto skill = shared_->find(name)) return Found{std::move(skill), nullptr};
+std::optional<SkillMatch> Library::find(std::string_view name) const {
+  if (auto own = own_->find(name)) return own_matches(own);
+  if (auto skill = shared_->find(name)) return SkillMatch{std::move(skill), nullptr};
   return std::nullopt;
 }
 
-std::vector<Found> Library::all() const {
-  std::vector<Found> found;
-  found.reserve(own_->entries().size() + shared_->kept_.size());
+std::vector<SkillMatch> Library::all() const {
+  std::vector<SkillMatch> match;
+  match.reserve(own_->entries().size() + shared_->saved_.size());
   auto own = own_->entries().begin();
-  for (const auto& [slug, kept] : shared_->kept_) {
-    for (; own != own_->entries().end() && own->first < slug; ++own) found.push_back(own_found(own->second));
-    if (own == own_->entries().end() || own->first != slug) found.push_back({{kept, &kept->skill}, nullptr});
+  for (const auto& [slug, saved] : shared_->saved_) {
+    for (; own != own_->entries().end() && own->first < slug; ++own) match.push_back(own_matches(own->second));
+    if (own == own_->entries().end() || own->first != slug) match.push_back({{saved, &saved->skill}, nullptr});
   }
-  for (; own != own_->entries().end(); ++own) found.push_back(own_found(own->second));
-  return found;
+  for (; own != own_->entries().end(); ++own) match.push_back(own_matches(own->second));
+  return match;
 }
 
-Result<std::string> Library::read(const Found& found, std::string_view path) const {
-  return found.own ? own_->read(*found.own, path) : shared_->read(*found.skill, path);
+Result<std::string> Library::read(const SkillMatch& match, std::string_view path) const {
+  return match.own ? own_->read(*match.own, path) : shared_->read(*match.skill, path);
 }
 
-Result<std::string> Library::read_code(const Found& found, uint32_t version) const {
-  if (found.own) return own_->read_code(*found.own, version ? version : found.own->version());
+Result<std::string> Library::read_code(const SkillMatch& match, uint32_t version) const {
+  if (match.own) return own_->read_code(*match.own, version ? version : match.own->version());
   if (version > 1) return fail(Code::not_found, "a shared skill has no versions", "load the skill without a version");
-  if (found.skill->code_file.empty())
-    return fail(Code::invalid, fmt::format("the skill '{}' has no code", found.skill->name), "read its SKILL.md");
-  return shared_->read(*found.skill, found.skill->code_file);
+  if (match.skill->code_file.empty())
+    return fail(Code::invalid, fmt::format("the skill '{}' has no code", match.skill->name), "read its SKILL.md");
+  return shared_->read(*match.skill, match.skill->code_file);
 }
 
 std::string uri_of(std::string_view slug, std::string_view path) {
@@ -101,16 +101,16 @@ std::optional<SkillUri> parse_uri(std::string_view uri) {
   if (!uri.starts_with(kScheme) || uri.size() > kMaxPathBytes) return std::nullopt;
   uri.remove_prefix(kScheme.size());
   const size_t slash = std::min(uri.find('/'), uri.size());
-  SkillUri place{std::string(uri.substr(0, slash)), {}};
-  if (!is_slug(place.slug)) return std::nullopt;
-  if (slash == uri.size()) return place;
-  place.path = uri.substr(slash + 1);
-  for (size_t at = 0; at <= place.path.size();) {
-    const size_t end = std::min(place.path.find('/', at), place.path.size());
-    if (!is_file_name(std::string_view(place.path).substr(at, end - at))) return std::nullopt;
+  SkillUri skill_uri{std::string(uri.substr(0, slash)), {}};
+  if (!is_slug(skill_uri.slug)) return std::nullopt;
+  if (slash == uri.size()) return skill_uri;
+  skill_uri.path = uri.substr(slash + 1);
+  for (size_t at = 0; at <= skill_uri.path.size();) {
+    const size_t end = std::min(skill_uri.path.find('/', at), skill_uri.path.size());
+    if (!is_file_name(std::string_view(skill_uri.path).substr(at, end - at))) return std::nullopt;
     at = end + 1;
   }
-  return place;
+  return skill_uri;
 }
 
 std::optional<std::vector<std::string>> children(const Skill& skill, std::string_view folder) {

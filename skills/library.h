@@ -24,8 +24,8 @@ class Shared {
   // Adds a skill. False: there is one of this name, which stays.
   bool add(WholeSkill skill);
   // Adds the skills of `others`, also shared with them in memory. Returns the names of those whose names are taken.
-  std::vector<std::string> add(const Shared& others);
-  size_t size() const { return kept_.size(); }
+  std::vector<std::string> add(const Shared& peers);
+  size_t size() const { return saved_.size(); }
 
   std::shared_ptr<const Skill> find(std::string_view name) const;  // by name or slug; nullptr: unknown
   // Errors: not_found.
@@ -34,11 +34,11 @@ class Shared {
 
  private:
   friend class Library;
-  std::map<std::string, std::shared_ptr<const WholeSkill>, std::less<>> kept_;  // by slug
+  std::map<std::string, std::shared_ptr<const WholeSkill>, std::less<>> saved_;  // by slug
   std::vector<std::string> problems_;
 };
 
-struct Found {
+struct SkillMatch {
   std::shared_ptr<const Skill> skill;
   SkillStore::EntryPtr own;  // nullptr: shared
 };
@@ -48,11 +48,11 @@ class Library {
   Library(std::shared_ptr<const Shared> shared, std::shared_ptr<const SkillStore> own)
       : shared_(std::move(shared)), own_(std::move(own)) {}
 
-  std::optional<Found> find(std::string_view name) const;  // by name or slug
-  std::vector<Found> all() const;                          // by slug
-  Result<std::string> read(const Found& found, std::string_view path) const;
+  std::optional<SkillMatch> find(std::string_view name) const;  // by name or slug
+  std::vector<SkillMatch> all() const;                          // by slug
+  Result<std::string> read(const SkillMatch& match, std::string_view path) const;
   // The code that an import loads. `version` 0 is the newest, and the only version of a shared skill.
-  Result<std::string> read_code(const Found& found, uint32_t version) const;
+  Result<std::string> read_code(const SkillMatch& match, uint32_t version) const;
 
  private:
   const std::shared_ptr<const Shared> shared_;

@@ -33,19 +33,19 @@ std::vector<std::string> sorted_words_of(std::string_view text) {
   return words;
 }
 
-bool has_beginning_of(const std::vector<std::string>& words, std::string_view asked) {
+bool has_beginning_of(const std::vector<std::string>& words, std::string_view request) {
   constexpr size_t kFewestLetters = 4;
-  for (size_t size = kFewestLetters; size < asked.size(); size++)
-    if (std::binary_search(words.begin(), words.end(), asked.substr(0, size), std::less<>())) return true;
+  for (size_t size = kFewestLetters; size < request.size(); size++)
+    if (std::binary_search(words.begin(), words.end(), request.substr(0, size), std::less<>())) return true;
   return false;
 }
 
 // A name is worth more than a description, a whole word more than its beginning. `words`: sorted.
-unsigned worth(const std::string& asked, const std::vector<std::string>& words, unsigned whole) {
-  const auto next = std::lower_bound(words.begin(), words.end(), asked);
-  if (next != words.end() && *next == asked) return whole;
-  if (asked.size() <= 2) return 0;
-  return (next != words.end() && next->starts_with(asked)) || has_beginning_of(words, asked) ? whole / 2 : 0;
+unsigned worth(const std::string& request, const std::vector<std::string>& words, unsigned full) {
+  const auto next = std::lower_bound(words.begin(), words.end(), request);
+  if (next != words.end() && *next == request) return full;
+  if (request.size() <= 2) return 0;
+  return (next != words.end() && next->starts_with(request)) || has_beginning_of(words, request) ? full / 2 : 0;
 }
 
 struct Score {
@@ -68,27 +68,28 @@ Result<Score> score(const std::vector<std::string>& query, const Skill& skill, W
   return sum;
 }
 
-Result<std::vector<Found>> ranked(const std::vector<Found>& among, const std::vector<std::string>& words,
-                                  size_t min_words, WorkMeter& meter) {
+Result<std::vector<SkillMatch>> ranked(const std::vector<SkillMatch>& among, const std::vector<std::string>& words,
+                                       size_t min_words, WorkMeter& meter) {
   if (words.empty()) return among;
-  std::vector<std::pair<unsigned, const Found*>> fit;
-  for (const Found& one : among) {
-    TRY(const Score sum, score(words, *one.skill, meter));
-    if (sum.words >= min_words) fit.emplace_back(sum.points, &one);
+  std::vector<std::pair<unsigned, const SkillMatch*>> fit;
+  for (const SkillMatch& item : among) {
+    TRY(const Score sum, score(words, *item.skill, meter));
+    if (sum.words >= min_words) fit.emplace_back(sum.points, &item);
   }
   std::stable_sort(fit.begin(), fit.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-  std::vector<Found> found;
-  for (const auto& [points, one] : fit) found.push_back(*one);
-  return found;
+  std::vector<SkillMatch> match;
+  for (const auto& [points, one] : fit) match.push_back(*one);
+  return match;
 }
 
 }  // namespace
 
-Result<std::vector<Found>> search(const std::vector<Found>& among, std::string_view query, WorkMeter& meter) {
+Result<std::vector<SkillMatch>> search(const std::vector<SkillMatch>& among, std::string_view query, WorkMeter& meter) {
   return ranked(among, words_of(query.substr(0, kMaxQuery)), 1, meter);
 }
 
-Result<std::vector<Found>> fitting(const std::vector<Found>& among, std::string_view query, WorkMeter& meter) {
+Result<std::vector<SkillMatch>> fitting(const std::vector<SkillMatch>& among, std::string_view query,
+                                        WorkMeter& meter) {
   const auto words = words_of(query.substr(0, kMaxQuery));
   return ranked(among, words, std::max(words.size() / 3 + 1, std::min<size_t>(words.size(), 2)), meter);
 }

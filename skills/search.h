@@ -12,9 +12,9 @@
 namespace skills {
 
 // Skills that have a word of the query.
-Result<std::vector<Found>> search(const std::vector<Found>& among, std::string_view query, WorkMeter& meter);
+Result<std::vector<SkillMatch>> search(const std::vector<SkillMatch>& among, std::string_view query, WorkMeter& meter);
 // Like search(), but a skill must have more than a third of the query's words, and both of two, or two of three: for
 // use in a list of tools.
-Result<std::vector<Found>> fitting(const std::vector<Found>& among, std::string_view query, WorkMeter& meter);
+Result<std::vector<SkillMatch>> fitting(const std::vector<SkillMatch>& among, std::string_view query, WorkMeter& meter);
 
 }  // namespace skills

@@ -84,7 +84,7 @@ class Collection {
 Result<std::string> read_bytes(int directory, std::string_view path) {
   TRY(RelativePath relative, RelativePath::parse(path));
   TRY(Fd file, open_regular_beneath(directory, relative, O_RDONLY));
-  return read_whole(file.get(), kMaxSkillBytes);
+  return read_complete(file.get(), kMaxSkillBytes);
 }
 
 // A file whose name another machine gave: not below too many folders, and not below another file.
@@ -143,8 +143,8 @@ uint64_t Skill::bytes() const {
 }
 
 const SkillFile* Skill::find_file(std::string_view path) const {
-  auto found = std::find_if(files.begin(), files.end(), [&](const SkillFile& file) { return file.path == path; });
-  return found == files.end() ? nullptr : &*found;
+  auto it = std::find_if(files.begin(), files.end(), [&](const SkillFile& file) { return file.path == path; });
+  return it == files.end() ? nullptr : &*it;
 }
 
 Result<> check_draft(const Draft& draft) {
@@ -225,31 +225,31 @@ Result<uint64_t> bytes_below(int directory) {
 }
 
 Result<WholeSkill> read_whole_skill(int directory, std::string_view slug) {
-  WholeSkill whole;
-  TRY(whole.skill, read_skill(directory, slug));
-  for (const SkillFile& file : whole.skill.files) {
-    TRY(whole.contents[file.path], read_file(directory, whole.skill, file.path));
+  WholeSkill skill;
+  TRY(skill.skill, read_skill(directory, slug));
+  for (const SkillFile& file : skill.skill.files) {
+    TRY(skill.contents[file.path], read_file(directory, skill.skill, file.path));
   }
-  return whole;
+  return skill;
 }
 
 Result<WholeSkill> make_whole_skill(std::string_view slug, FileContents contents) {
-  WholeSkill whole{{}, std::move(contents)};
-  whole.skill.slug = slug;
-  if (whole.contents.size() > kMaxFiles) return fail(Code::exhausted, fmt::format("more than {} files", kMaxFiles));
-  for (const auto& [path, text] : whole.contents) {
-    CHECKED(check_path(path, whole.contents));
-    whole.skill.files.push_back({path, text.size(), digest_of(text)});
+  WholeSkill skill{{}, std::move(contents)};
+  skill.skill.slug = slug;
+  if (skill.contents.size() > kMaxFiles) return fail(Code::exhausted, fmt::format("more than {} files", kMaxFiles));
+  for (const auto& [path, text] : skill.contents) {
+    CHECKED(check_path(path, skill.contents));
+    skill.skill.files.push_back({path, text.size(), digest_of(text)});
   }
-  if (whole.skill.bytes() > kMaxSkillBytes)
+  if (skill.skill.bytes() > kMaxSkillBytes)
     return fail(Code::exhausted, fmt::format("more than {} bytes", kMaxSkillBytes));
-  const auto head = whole.contents.find(kHead);
-  if (head == whole.contents.end()) return fail(Code::invalid, "it has no SKILL.md");
-  sort_files(whole.skill.files);
+  const auto head = skill.contents.find(kHead);
+  if (head == skill.contents.end()) return fail(Code::invalid, "it has no SKILL.md");
+  sort_files(skill.skill.files);
   TRY(FrontMatter parsed, parse_front_matter(head->second));
-  whole.skill.front_matter = std::move(parsed.fields);
-  CHECKED(understand(whole.skill));
-  return whole;
+  skill.skill.front_matter = std::move(parsed.fields);
+  CHECKED(understand(skill.skill));
+  return skill;
 }
 
 }  // namespace skills

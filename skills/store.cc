@@ -18,8 +18,8 @@ namespace {
 constexpr mode_t kPrivate = 0700;
 constexpr size_t kMaxListed = 20'000;
 constexpr size_t kMaxProblems = 100;
-constexpr char kNew[] = ".new";    // name of a version during its writing
-constexpr char kGone[] = ".gone";  // name of a skill during its removal
+constexpr char kNew[] = ".new";       // name of a version during its writing
+constexpr char kRemoved[] = ".gone";  // name of a skill during its removal
 
 std::string version_path(std::string_view slug, uint32_t version) { return fmt::format("{}/{:06}", slug, version); }
 
@@ -51,12 +51,12 @@ Result<> write_new(int directory, const RelativePath& path, std::string_view con
 }
 
 // Removes the rest of a skill if the daemon ended during a removal.
-void sweep(int directory) { (void)remove_tree_beneath(directory, RelativePath::known(kGone)); }
+void sweep(int directory) { (void)remove_tree_beneath(directory, RelativePath::known(kRemoved)); }
 
 Result<> write_version(int top, const Draft& draft, const std::string& slug, uint32_t version) {
   const std::string beside = fmt::format("{}/{}", slug, kNew);
   TRY(Fd folder, make_directories_beneath(top, RelativePath::known(slug), kPrivate));
-  if (auto left = stat_beneath(top, RelativePath::known(beside)))
+  if (auto remaining = stat_beneath(top, RelativePath::known(beside)))
     CHECKED(remove_tree_beneath(top, RelativePath::known(beside)));
   TRY(Fd scripts, make_directories_beneath(top, RelativePath::known(beside + "/scripts"), kPrivate));
   for (const DraftFile& file : make_files(draft, version))
@@ -122,8 +122,8 @@ Result<std::optional<SkillStore::Entry>> SkillStore::load_entry(const std::strin
 }
 
 SkillStore::EntryPtr SkillStore::find(std::string_view name) const {
-  auto found = entries_.find(slug_of(name));
-  return found == entries_.end() ? nullptr : found->second;
+  auto it = entries_.find(slug_of(name));
+  return it == entries_.end() ? nullptr : it->second;
 }
 
 uint64_t SkillStore::bytes() const {
@@ -139,10 +139,10 @@ Result<SkillStore::Saving> SkillStore::plan_save(const Draft& draft, const Store
   if (unread_.contains(saving.slug))  // a first version would replace the one of this number
     return fail(Code::unavailable, fmt::format("the stored versions of the skill '{}' could not be read", draft.name),
                 "the administrator sees the reason in the daemon's log; save the code with another name");
-  uint64_t held = bytes();
-  auto known = entries_.find(saving.slug);
-  if (known != entries_.end()) {
-    const Entry& entry = *known->second;
+  uint64_t stored_bytes = bytes();
+  auto it = entries_.find(saving.slug);
+  if (it != entries_.end()) {
+    const Entry& entry = *it->second;
     if (entry.skill.name != draft.name)
       return fail(Code::invalid, fmt::format("the name is too similar to the existing skill '{}'", entry.skill.name),
                   "use the existing name, or a name with more differences than case and underscores");
@@ -156,7 +156,7 @@ Result<SkillStore::Saving> SkillStore::plan_save(const Draft& draft, const Store
     const size_t keep = std::max<size_t>(limits.versions, 1);
     for (size_t i = 0; i + keep <= entry.versions.size(); i++) {
       saving.surplus.push_back(entry.versions[i].number);
-      held -= entry.versions[i].bytes;
+      stored_bytes -= entry.versions[i].bytes;
     }
   } else if (entries_.size() >= limits.count) {
     return fail(Code::exhausted, fmt::format("there are already {} skills", entries_.size()),
@@ -164,8 +164,9 @@ Result<SkillStore::Saving> SkillStore::plan_save(const Draft& draft, const Store
   }
   uint64_t bytes = 0;
   for (const DraftFile& file : make_files(draft, saving.version)) bytes += file.contents.size();
-  if (held + bytes > limits.bytes)
-    return fail(Code::exhausted, fmt::format("the skills hold {} bytes, and this one would add {}", held, bytes),
+  if (stored_bytes + bytes > limits.bytes)
+    return fail(Code::exhausted,
+                fmt::format("the skills hold {} bytes, and this one would add {}", stored_bytes, bytes),
                 fmt::format("at most {} bytes are stored, including older versions: delete a skill", limits.bytes),
                 "skills.bytes");
   return saving;
@@ -185,27 +186,28 @@ Result<> SkillStore::write(Saving& saving) {
 }
 
 SkillStore::Receipt SkillStore::finish(Saving saving) {
-  EntryPtr& known = entries_[saving.slug];
-  if (saving.saved == Saved::same) return {known, saving.saved};
+  EntryPtr& entry_ptr = entries_[saving.slug];
+  if (saving.saved == Saved::same) return {entry_ptr, saving.saved};
   Entry entry;
-  if (known)
-    entry.versions.assign(known->versions.begin() + static_cast<ptrdiff_t>(saving.removed), known->versions.end());
+  if (entry_ptr)
+    entry.versions.assign(entry_ptr->versions.begin() + static_cast<ptrdiff_t>(saving.removed),
+                          entry_ptr->versions.end());
   entry.versions.push_back({saving.version, saving.skill.bytes()});
   entry.skill = std::move(saving.skill);
-  known = std::make_shared<const Entry>(std::move(entry));
-  return {known, saving.saved};
+  entry_ptr = std::make_shared<const Entry>(std::move(entry));
+  return {entry_ptr, saving.saved};
 }
 
 Result<SkillStore::Removal> SkillStore::plan_removal(std::string_view name) const {
-  auto found = entries_.find(slug_of(name));
-  if (found == entries_.end()) return fail(Code::not_found, fmt::format("Skill not found: {}", valid_utf8(name)));
-  return Removal{directory_, found->first, false};
+  auto it = entries_.find(slug_of(name));
+  if (it == entries_.end()) return fail(Code::not_found, fmt::format("Skill not found: {}", valid_utf8(name)));
+  return Removal{directory_, it->first, false};
 }
 
 Result<> SkillStore::remove(Removal& removal) {
   const int top = removal.directory->get();
   sweep(top);
-  CHECKED(rename_beneath(top, RelativePath::known(removal.slug), RelativePath::known(kGone), Existing::refuse));
+  CHECKED(rename_beneath(top, RelativePath::known(removal.slug), RelativePath::known(kRemoved), Existing::refuse));
   removal.is_gone = true;
   CHECKED(make_durable(top, RelativePath()));
   sweep(top);
@@ -217,9 +219,9 @@ void SkillStore::finish(const Removal& removal) {
 }
 
 Result<Fd> SkillStore::version_directory(const Entry& entry, uint32_t version) const {
-  auto kept = std::any_of(entry.versions.begin(), entry.versions.end(),
-                          [&](const Version& one) { return one.number == version; });
-  if (!kept)
+  auto saved = std::any_of(entry.versions.begin(), entry.versions.end(),
+                           [&](const Version& item) { return item.number == version; });
+  if (!saved)
     return fail(Code::not_found, fmt::format("the skill '{}' has no version {}", entry.skill.name, version),
                 fmt::format("versions {} to {} are stored", entry.versions.front().number, entry.version()));
   return open_directory_beneath(directory_->get(), RelativePath::known(version_path(entry.skill.slug, version)));

@@ -64,13 +64,13 @@ Result<CommandLine> parse_command_line(int argc, char** argv) {
     return fail(Code::invalid, e.what(), "see warderd --help");
   }
   line.invocation = configuration::invocation_of(std::move(flags));
-  Flags& given = line.invocation.flags;
-  for (std::string* path : {&given.config, &given.socket, &given.state, &given.catalog})
+  Flags& input = line.invocation.flags;
+  for (std::string* path : {&input.config, &input.socket, &input.state, &input.catalog})
     *path = configuration::absolute_path(*path, line.invocation);
-  if (!is_tcp_address(given.metrics)) given.metrics = configuration::absolute_path(given.metrics, line.invocation);
-  given.policies = configuration::absolute_folders(given.policies, line.invocation);
-  CHECKED(check_flags(given));
-  if (given.check) line.action = CommandLine::Action::check;
-  if (given.reload) line.action = CommandLine::Action::reload;
+  if (!is_tcp_address(input.metrics)) input.metrics = configuration::absolute_path(input.metrics, line.invocation);
+  input.policies = configuration::absolute_folders(input.policies, line.invocation);
+  CHECKED(check_flags(input));
+  if (input.check) line.action = CommandLine::Action::check;
+  if (input.reload) line.action = CommandLine::Action::reload;
   return line;
 }

@@ -23,33 +23,34 @@ class SocketMaker {
 
   Result<> make_all() {
     refuse_public_sockets();  // of systemd
-    if (!prepared_.held.metrics_passed && !options_.metrics.empty())
+    if (!prepared_.listening.metrics_passed && !options_.metrics.empty())
       add("metrics", options_.metrics, make_metrics_socket(), passed_.metrics);
-    if (!prepared_.held.http_passed) {
+    if (!prepared_.listening.http_passed) {
       for (size_t i = 0; i < options_.http.listen.size(); i++)
         add(fmt::format("http.listen[{}]", i), options_.http.listen[i],
             make_tcp_socket(fmt::format("http.listen[{}]", i), options_.http.listen[i]), passed_.http);
     }
-    if (!prepared_.held.node_passed && !options_.cluster.listen.empty())
+    if (!prepared_.listening.node_passed && !options_.cluster.listen.empty())
       add("cluster.listen", options_.cluster.listen, make_node_socket(), passed_.node);
-    if (prepared_.held.mcp_passed) return {};
+    if (prepared_.listening.mcp_passed) return {};
     CHECKED(make_folder_of(options_.socket, "give another path: --socket PATH"));
     TRY(Fd socket, mcp::listen_at(options_.socket, identity_.root ? 0666 : 0600));
     passed_.sockets.push_back(std::move(socket));
-    prepared_.held.opened.insert(options_.socket);
+    prepared_.listening.opened.insert(options_.socket);
     return {};
   }
 
  private:
-  void add(const std::string& key, const std::string& name, Result<std::optional<Fd>> made, std::vector<Fd>& sockets) {
-    if (!made) {
+  void add(const std::string& key, const std::string& name, Result<std::optional<Fd>> created,
+           std::vector<Fd>& sockets) {
+    if (!created) {
       auto& in_force = prepared_.configuration;
       in_force.notes.shortfalls.push_back(
-          {key, configuration::text_of_start(in_force.document, in_force.invocation.flags, key, made.error())});
+          {key, configuration::text_of_start(in_force.document, in_force.invocation.flags, key, created.error())});
       log_error("configuration: {}", in_force.notes.shortfalls.back().text);
-    } else if (*made) {
-      sockets.push_back(**std::move(made));
-      prepared_.held.opened.insert(name);
+    } else if (*created) {
+      sockets.push_back(**std::move(created));
+      prepared_.listening.opened.insert(name);
     }
   }
 

@@ -72,8 +72,9 @@ Result<> make_state(const Options& options, const DaemonIdentity& identity) {
       return fail(Code::invalid, fmt::format("state folder {}: {}", folder, error.message()),
                   "check the owner of the folder, or give another folder: --state DIR");
     // The mode is set before the owner: root without CAP_FOWNER may only change the mode of files that it owns.
-    struct stat made {};
-    if (::stat(folder.c_str(), &made) < 0 || ((made.st_mode & 07777) != mode && ::chmod(folder.c_str(), mode) < 0))
+    struct stat produced {};
+    if (::stat(folder.c_str(), &produced) < 0 ||
+        ((produced.st_mode & 07777) != mode && ::chmod(folder.c_str(), mode) < 0))
       return fail_errno(errno, folder);
     if (identity.root && ::chown(folder.c_str(), identity.uid, identity.gid) < 0)
       return fail_errno(errno, fmt::format("give {} to the daemon", folder));
@@ -118,45 +119,46 @@ Result<Fd> lock_state(const Options& options) {
 // Whether `folder` contains the template, or is a part of the template. True if a path cannot be resolved.
 bool holds_template(const std::string& folder, const Options& options) {
   std::error_code error;
-  const auto shown = std::filesystem::canonical(folder, error);
+  const auto visible = std::filesystem::canonical(folder, error);
   const auto templates = std::filesystem::canonical(options.state + "/template", error);
-  const auto [rest, rest_of_template] = std::mismatch(shown.begin(), shown.end(), templates.begin(), templates.end());
-  return error || rest == shown.end() || rest_of_template == templates.end();
+  const auto [rest, rest_of_template] =
+      std::mismatch(visible.begin(), visible.end(), templates.begin(), templates.end());
+  return error || rest == visible.end() || rest_of_template == templates.end();
 }
 
 // Gives the jailer the folders that it may show to jails. It gets no other folder later. Returns the servers' folders
 // among them.
-Result<std::set<std::string>> tell_folders(const Options& options, jail::JailerConfig& jailer) {
+Result<std::set<std::string>> report_folders(const Options& options, jail::JailerConfig& jailer) {
   for (const char* name : {"tenants", "upstream"}) {
     TRY(Fd folder, open_directory(options.state + "/" + name));
     jailer.workspace_parents.push_back(std::move(folder));
   }
   TRY(Fd self_test, open_directory(options.state + "/self-test"));
   jailer.single_folders.push_back(std::move(self_test));
-  std::set<std::string> given;
+  std::set<std::string> input;
   for (const auto& server : options.servers) {
-    if (server.folder.empty() || server.place != upstream::ServerConfig::RunPlace::jail) continue;
+    if (server.folder.empty() || server.location != upstream::ServerConfig::ServerHost::jail) continue;
     auto folder = open_directory(server.folder);
     if (folder && !holds_template(server.folder, options)) {
       jailer.single_folders.push_back(*std::move(folder));
-      given.insert(server.folder);
+      input.insert(server.folder);
     } else {
       log_warning("upstream server {}: jails cannot receive its folder {}: {}", server.name, server.folder,
                   folder ? "it contains Warder's own files" : folder.error().what);
     }
   }
-  return given;
+  return input;
 }
 
 // Root stores the copy, before it drops its privileges: see last_good.h. A copy that cannot be stored is no reason not
 // to serve.
-void keep_configuration(const Prepared& prepared) {
+void save_last_good_copy(const Prepared& prepared) {
   if (prepared.configuration.degraded()) return;
-  const auto kept = [&]() -> Result<> {
+  const auto saved = [&]() -> Result<> {
     TRY(const auto copy, configuration::copy_of(prepared.configuration.document, prepared.options.policies));
     return configuration::keep_last_good(prepared.options.state, copy);
   }();
-  if (!kept) log_error("the last good copy of the configuration was not stored: {}", kept.error().what);
+  if (!saved) log_error("the last good copy of the configuration was not stored: {}", saved.error().what);
 }
 
 // Spans are a part that the daemon can do without.
@@ -226,16 +228,16 @@ Result<Prepared> prepare(const configuration::Invocation& invocation) {
   const jail::IdRange ids = prepared.ids = options.ids.value_or(jail::IdRange{});
   CHECKED(make_state(options, identity));
   TRY(prepared.state_lock, lock_state(options));
-  keep_configuration(prepared);
+  save_last_good_copy(prepared);
   CHECKED(adopt_cgroups(prepared));
-  prepared.held = held_by(passed);
+  prepared.listening = held_by(passed);
   prepared.passed = std::move(passed);
   CHECKED(open_sockets(prepared));
   prepared.node_users = {0, identity.uid};
   TRY(const auto node_user, user_of_node(options.cluster));
   if (node_user) prepared.node_users.insert(*node_user);
   if (!identity.root) CHECKED(enter_own_namespaces(identity));
-  if (identity.root) CHECKED(restrict_netlink(NetlinkLeft::route));
+  if (identity.root) CHECKED(restrict_netlink(NetlinkAccess::route));
   // After the new mount namespace: a mount can only be attached from the namespace that it was opened in.
   TRY(prepared.state, open_directory(options.state));
   TRY(prepared.self_test, open_directory(options.state + "/self-test"));
@@ -250,7 +252,7 @@ Result<Prepared> prepare(const configuration::Invocation& invocation) {
   jailer.ids = ids;
   jailer.daemon_uid = identity.uid;
   jailer.daemon_gid = identity.gid;
-  TRY(prepared.server_folders, tell_folders(options, jailer));
+  TRY(prepared.server_folders, report_folders(options, jailer));
   if (prepared.cgroups) jailer.jails_cgroup = Fd(::fcntl(prepared.cgroups->jails(), F_DUPFD_CLOEXEC, 3));
   TRY(prepared.jailer, jail::start_jailer(std::move(jailer)));
   // After the start of the jailer, which does not need the key. Before privileges are dropped, because the key's file
@@ -288,10 +290,10 @@ int reload(const configuration::Invocation& invocation) {
   if (!answer) return report(answer.error());
   for (const auto& line : answer->lines) std::fprintf(stderr, "warderd: %s\n", line.c_str());
   if (!answer->good) return 1;
-  const auto kept = copy.keep(answer->files);
-  if (kept) return 0;
-  const int status = report(Error(kept.error()).within("the last good copy of the configuration was not stored"));
-  return kept.error().code == Code::invalid ? 0 : status;
+  const auto saved = copy.keep(answer->files);
+  if (saved) return 0;
+  const int status = report(Error(saved.error()).within("the last good copy of the configuration was not stored"));
+  return saved.error().code == Code::invalid ? 0 : status;
 }
 
 }  // namespace

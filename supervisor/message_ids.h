@@ -23,4 +23,4 @@ inline constexpr char kJailerEndedId[] = "72c1e9f5a08d4b3e9f6a7d2c5b8e4013";
 
 // Logs an error with its remedy. An error of several lines, such as all mistakes of all policy files, becomes as many
 // entries with the same id, each "WHAT: line".
-void log_problem(std::string_view message_id, const std::string& what, const Error& error);
+void log_problem(std::string_view message_id, const std::string& subject, const Error& error);

@@ -18,19 +18,19 @@ bool offers(const PartEntry& entry, std::type_index type) {
 }
 
 // Whether a part can be opened before the others that are left.
-bool is_ready(const PartEntry& entry, const Services& services, const std::vector<PartEntry>& left) {
+bool is_ready(const PartEntry& entry, const Services& services, const std::vector<PartEntry>& entries) {
   return std::all_of(entry.needs.begin(), entry.needs.end(), [&](const PartEntry::Need& need) {
     if (services.has(need.type)) return true;
-    const bool comes_later = std::any_of(left.begin(), left.end(), [&](const PartEntry& one) {
-      return one.name != entry.name && offers(one, need.type);
+    const bool comes_later = std::any_of(entries.begin(), entries.end(), [&](const PartEntry& part_entry) {
+      return part_entry.name != entry.name && offers(part_entry, need.type);
     });
     return need.is_optional && !comes_later;
   });
 }
 
-Error unmet(const std::vector<PartEntry>& left, const Services& services) {
+Error unmet(const std::vector<PartEntry>& entries, const Services& services) {
   std::string text = "parts of the daemon cannot be opened:";
-  for (const PartEntry& entry : left)
+  for (const PartEntry& entry : entries)
     for (const PartEntry::Need& need : entry.needs)
       if (!services.has(need.type) && !need.is_optional)
         text += " " + entry.name + " needs " + name_of(need.type) + ";";
@@ -39,9 +39,9 @@ Error unmet(const std::vector<PartEntry>& left, const Services& services) {
 
 }  // namespace
 
-Result<std::unique_ptr<Parts>> Parts::open(std::vector<PartEntry> entries, Services given) {
+Result<std::unique_ptr<Parts>> Parts::open(std::vector<PartEntry> entries, Services services) {
   std::unique_ptr<Parts> parts(new Parts);
-  parts->services_ = std::move(given);
+  parts->services_ = std::move(services);
   parts->services_.add(parts.get());
   while (!entries.empty()) {
     const auto next = std::find_if(entries.begin(), entries.end(),

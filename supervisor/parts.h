@@ -107,17 +107,17 @@ class Parts {
  public:
   // `given`: the services of the daemon itself; they outlive the parts. Parts have the order of `entries` but for those
   // that need a later one. Each may need Parts itself, to ask all parts later.
-  static Result<std::unique_ptr<Parts>> open(std::vector<PartEntry> entries, Services given);
+  static Result<std::unique_ptr<Parts>> open(std::vector<PartEntry> entries, Services services);
   ~Parts();
   Parts(const Parts&) = delete;
 
   // The parts with this interface, in the order in which they were opened.
   template <class Interface>
   std::vector<Interface*> all() const {
-    std::vector<Interface*> found;
+    std::vector<Interface*> interfaces;
     for (const auto& part : parts_)
-      if (auto* it = dynamic_cast<Interface*>(part.get())) found.push_back(it);
-    return found;
+      if (auto* it = dynamic_cast<Interface*>(part.get())) interfaces.push_back(it);
+    return interfaces;
   }
   // nullptr: no part offers it.
   template <class T>

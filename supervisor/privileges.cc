@@ -47,13 +47,13 @@ Result<> enter_own_namespaces(const DaemonIdentity& identity) {
   return {};
 }
 
-Result<> restrict_netlink(NetlinkLeft left) {
+Result<> restrict_netlink(NetlinkAccess remaining) {
   // The low halves of the arguments: the kernel reads ints.
   constexpr auto argument = [](unsigned number) {
     return static_cast<uint32_t>(offsetof(seccomp_data, args) + number * sizeof(uint64_t));
   };
   constexpr uint32_t kX32Bit = 0x40000000;  // __X32_SYSCALL_BIT: the same calls once more
-  const uint32_t unless = left == NetlinkLeft::route ? NETLINK_ROUTE : UINT32_MAX;
+  const uint32_t unless = remaining == NetlinkAccess::route ? NETLINK_ROUTE : UINT32_MAX;
   sock_filter code[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, seccomp_arch_native(), 1, 0),
@@ -79,7 +79,7 @@ Result<> drop_privileges(const DaemonIdentity& identity) {
     if (cap_get_bound(cap) > 0 && cap_drop_bound(cap) < 0) return fail_errno(errno, "drop a bounding capability");
   }
   if (identity.root) {
-    CHECKED(restrict_netlink(NetlinkLeft::none));
+    CHECKED(restrict_netlink(NetlinkAccess::none));
     if (::setgroups(0, nullptr) < 0) return fail_errno(errno, "setgroups");
     if (::setresgid(identity.gid, identity.gid, identity.gid) < 0) return fail_errno(errno, "setresgid");
     if (::setresuid(identity.uid, identity.uid, identity.uid) < 0) return fail_errno(errno, "setresuid");

@@ -15,8 +15,8 @@ Result<> enter_own_namespaces(const DaemonIdentity& identity);
 // NETLINK_ROUTE for the jailer and jail-init, which opens one for the self-test before it starts any code (the filter
 // of a policy then refuses these, too); none for the daemon. The unit's RestrictAddressFamilies= knows no protocols.
 // Cannot be undone.
-enum class NetlinkLeft { route, none };
-Result<> restrict_netlink(NetlinkLeft left);
+enum class NetlinkAccess { route, none };
+Result<> restrict_netlink(NetlinkAccess remaining);
 
 // For the daemon: no capabilities in any set, no_new_privs, no netlink, and if started as root the user of `identity`.
 // Cannot be undone.

@@ -9,8 +9,8 @@ using configuration::ConfigurationInForce;
 using configuration::Invocation;
 using configuration::LoadedConfiguration;
 
-Result<> check_environment(const Options& options, const configuration::HeldSockets& held) {
-  if (options.socket.empty() && !held.mcp_passed)
+Result<> check_environment(const Options& options, const configuration::HeldSockets& sockets) {
+  if (options.socket.empty() && !sockets.mcp_passed)
     return fail(Code::invalid, "no path for the socket: XDG_RUNTIME_DIR is not set", "give --socket PATH");
   if (options.state.empty())
     return fail(Code::invalid, "no state folder: neither XDG_STATE_HOME nor HOME is set", "give --state DIR");
@@ -34,11 +34,12 @@ Result<ChosenConfiguration> chosen(LoadedConfiguration loaded, ConfigurationInFo
 
 }  // namespace
 
-Result<ChosenConfiguration> choose_configuration(const Invocation& invocation, const configuration::HeldSockets& held) {
-  const configuration::StartView view{.is_start = true, .held = held, .held_unknown = false, .sandbox = {}};
+Result<ChosenConfiguration> choose_configuration(const Invocation& invocation,
+                                                 const configuration::HeldSockets& sockets) {
+  const configuration::StartView view{.is_start = true, .listening = sockets, .held_unknown = false, .sandbox = {}};
   LoadedConfiguration now = configuration::load(invocation);
   set_log_level(now.options.log_level);
-  CHECKED(check_environment(now.options, held));
+  CHECKED(check_environment(now.options, sockets));
   configuration::try_start(now, invocation, view);
   log_notes(now.notes);
   ConfigurationInForce in_force{.source = ConfigurationInForce::Source::files,
@@ -47,22 +48,22 @@ Result<ChosenConfiguration> choose_configuration(const Invocation& invocation, c
                                 .notes = now.notes};
   if (now.good()) return chosen(std::move(now), std::move(in_force));
 
-  auto kept = configuration::load_last_good(now.options.state, invocation);
-  if (kept) {
-    configuration::try_start(*kept, invocation, view);
-    if (kept->good()) {
-      set_log_level(kept->options.log_level);
+  auto saved = configuration::load_last_good(now.options.state, invocation);
+  if (saved) {
+    configuration::try_start(*saved, invocation, view);
+    if (saved->good()) {
+      set_log_level(saved->options.log_level);
       log_error(
           "the configuration has mistakes, so the last good copy in {}/{} is in force; correct the mistakes, then "
           "reload",
           now.options.state, configuration::kLastGoodFolder);
       in_force.source = ConfigurationInForce::Source::last_good;
-      in_force.document = kept->document;
-      in_force.notes.shortfalls = kept->notes.shortfalls;
-      return chosen(*std::move(kept), std::move(in_force));
+      in_force.document = saved->document;
+      in_force.notes.shortfalls = saved->notes.shortfalls;
+      return chosen(*std::move(saved), std::move(in_force));
     }
   }
-  const std::string why = kept ? configuration::summary_of(kept->notes.problems) : kept.error().what;
+  const std::string why = saved ? configuration::summary_of(saved->notes.problems) : saved.error().what;
   log_error(
       "the configuration has mistakes, and there is no usable last good copy ({}): executions are denied until a "
       "reload finds no mistake",

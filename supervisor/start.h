@@ -15,4 +15,4 @@ struct ChosenConfiguration {
 };
 // Logs problems, shortfalls and warnings, one a line. `held`: the sockets that systemd passed.
 Result<ChosenConfiguration> choose_configuration(const configuration::Invocation& invocation,
-                                                 const configuration::HeldSockets& held);
+                                                 const configuration::HeldSockets& sockets);

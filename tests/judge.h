@@ -22,18 +22,18 @@ class Judge {
     argc -= 2;
     argv += 2;
   }
-  void at_most(std::string_view what, double measured, double promised) {
-    if (factor_ > 0 && measured > promised * factor_) blame(what, measured, "at most", promised * factor_);
+  void at_most(std::string_view subject, double measured, double promised) {
+    if (factor_ > 0 && measured > promised * factor_) blame(subject, measured, "at most", promised * factor_);
   }
-  void at_least(std::string_view what, double measured, double promised) {
-    if (factor_ > 0 && measured < promised / factor_) blame(what, measured, "at least", promised / factor_);
+  void at_least(std::string_view subject, double measured, double promised) {
+    if (factor_ > 0 && measured < promised / factor_) blame(subject, measured, "at least", promised / factor_);
   }
   bool satisfied() const { return satisfied_; }
 
  private:
-  void blame(std::string_view what, double measured, std::string_view bound, double value) {
+  void blame(std::string_view subject, double measured, std::string_view bound, double value) {
     satisfied_ = false;
-    fmt::print(stderr, "{}: {:.1f}, and should be {} {:.1f}\n", what, measured, bound, value);
+    fmt::print(stderr, "{}: {:.1f}, and should be {} {:.1f}\n", subject, measured, bound, value);
   }
   double factor_ = 0;  // 0: nobody asked
   bool satisfied_ = true;

@@ -19,22 +19,22 @@ Task<Result<Report>> execute(Host& host, Request request) {
 }
 
 Task<Result<Report>> execute(Host& host, Pool& pool, Request request) {
-  SessionJail nothing;  // stays empty: this program belongs to no session
-  auto report = co_await execute(host, pool, std::move(request), nothing);
+  SessionJail jail;  // stays empty: this program belongs to no session
+  auto report = co_await execute(host, pool, std::move(request), jail);
   co_return report;
 }
 
-Task<Result<Report>> execute(Host& host, Pool& pool, Request request, SessionJail& kept) {
+Task<Result<Report>> execute(Host& host, Pool& pool, Request request, SessionJail& session_jail) {
   CO_CHECKED(check_requirements(host, request.spec.isolation));
   if (host.unfit) co_return tl::unexpected<Error>(*host.unfit);  // a session's jail may be older than this finding
   if (!request.order && is_large_order(request)) CO_CHECKED(co_await write_order(host.work, request));
   Pool::Running running(pool);
-  auto jail = std::move(kept.jail);
+  auto jail = std::move(session_jail.jail);
   if (!jail) {
     auto waiting = co_await pool.take(request.tenant, request.spec, request.pool, request.workspace);
     if (waiting) {
       jail = std::move(waiting->jail);
-      kept.origin = waiting->origin;
+      session_jail.origin = waiting->origin;
     }
   }
   for (;;) {
@@ -42,16 +42,16 @@ Task<Result<Report>> execute(Host& host, Pool& pool, Request request, SessionJai
       Spec spec = request.spec;
       spec.name = request.id;
       CO_TRY(jail, co_await Jail::build(host, std::move(spec)));
-      kept.origin = Origin{};
+      session_jail.origin = Origin{};
     }
-    RunningExecution execution(host, request, *jail, kept.origin);
+    RunningExecution execution(host, request, *jail, session_jail.origin);
     auto report = co_await execution.run();
     if (execution.goes_on()) {
-      kept.jail = std::move(jail);
+      session_jail.jail = std::move(jail);
       co_return report;
     }
-    pool.retire(std::move(jail), execution.left());
-    if (!execution.never_began()) co_return report;
+    pool.retire(std::move(jail), execution.remainder());
+    if (!execution.never_started()) co_return report;
     log_warning("execution {}: the waiting jail did not begin; building another", request.id);
   }
 }

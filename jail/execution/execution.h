@@ -96,7 +96,7 @@ struct Report {
   ValueForm value_form = ValueForm::none;  // of a value that `keep_value` got, instead of `value`
   std::string error, traceback;            // uncaught exception
   std::optional<int> exit_status, signal;  // of the program itself; one of them is set, if init reported the end
-  LeftUsage left;                          // of a session
+  LeftUsage remainder;                     // of a session
   uint64_t read_bytes = 0;                 // from files of the workspace; the guest's own number, unchecked
   std::vector<GuestImage> images;
   CapturedStream out, err;
@@ -119,6 +119,6 @@ struct SessionJail {
   Origin origin;               // how the session came by the jail
 };
 // Runs the program in kept.jail; the session's first program gets a jail as above. Cancelling the task ends the jail.
-Task<Result<Report>> execute(Host& host, Pool& pool, Request request, SessionJail& kept);
+Task<Result<Report>> execute(Host& host, Pool& pool, Request request, SessionJail& jail);
 
 }  // namespace jail

@@ -15,18 +15,18 @@ std::optional<ProgramState> next_program(ProgramState state, ExecutionEvent even
     case ExecutionEvent::code_sent:
       if (state == starting) return supplied;
       if (state == ready) return dispatched;
-      if (state >= begun) return state;  // the runner may have answered the first part
+      if (state >= started) return state;  // the runner may have answered the first part
       return std::nullopt;
     case ExecutionEvent::message:
       if (state < ready) return std::nullopt;
-      return state < begun ? begun : state;
+      return state < started ? started : state;
     case ExecutionEvent::call:  // threads of a program may call after its result, too
-      if (state < begun) return std::nullopt;
+      if (state < started) return std::nullopt;
       return state;
     case ExecutionEvent::result:
-      return state == begun ? std::optional(answered) : std::nullopt;
+      return state == started ? std::optional(answered) : std::nullopt;
     case ExecutionEvent::final_result:
-      return state == begun ? std::optional(finished) : std::nullopt;
+      return state == started ? std::optional(finished) : std::nullopt;
     case ExecutionEvent::stop:
     case ExecutionEvent::init_report:
       return state;

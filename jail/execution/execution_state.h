@@ -15,7 +15,7 @@ enum class ProgramState : uint8_t {
   supplied,  // the interpreter is not ready; the whole code waits in its socket
   ready,     // the interpreter is ready, and the code is not sent as a whole: time counts for the program from here on
   dispatched,  // the interpreter is ready; the whole code is in its socket, perhaps unread
-  begun,       // the runner has sent a message since it was ready: it has the code
+  started,     // the runner has sent a message since it was ready: it has the code
   answered,    // the program's result came without an exit status: the runner's exit is awaited
   finished,    // the program's result came with the runner's exit status: its exit will tell no more
 };
@@ -46,7 +46,7 @@ struct ExecutionState {
   // True if the whole code was never in the runner's socket, as far as the runner has not proved otherwise.
   bool lacks_code() const { return program == ProgramState::starting || program == ProgramState::ready; }
   // True if the runner proved that it has the code.
-  bool has_begun() const { return program >= ProgramState::begun; }
+  bool was_started() const { return program >= ProgramState::started; }
   // True if time counts for the program, or has counted.
   bool has_started() const { return program >= ProgramState::ready; }
   bool is_finished() const { return program == ProgramState::finished; }

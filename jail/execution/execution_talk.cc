@@ -43,8 +43,8 @@ Task<> RunningExecution::talk() {
     if (!text || !text->has_value()) co_return not_understood(text);
     if (!advance(ExecutionEvent::message)) co_return;
     const size_t bytes = (*text)->size();
-    auto said = co_await read_guest_text(host_.work, owner(), *share_, **std::move(text));
-    if (!take(std::move(said), bytes)) co_return;
+    auto guest_text = co_await read_guest_text(host_.work, owner(), *share_, **std::move(text));
+    if (!take(std::move(guest_text), bytes)) co_return;
     co_await unanswered_.room();
   }
 }
@@ -56,17 +56,17 @@ bool RunningExecution::take(Result<GuestMessage>&& message, size_t bytes) {
     violation(message.error().what);
     return false;
   }
-  GuestMessage& said = *message;
-  const auto* result = std::get_if<GuestResult>(&said);
+  GuestMessage& guest_message = *message;
+  const auto* result = std::get_if<GuestResult>(&guest_message);
   const auto event = !result          ? ExecutionEvent::call
                      : result->status ? ExecutionEvent::final_result
                                       : ExecutionEvent::result;
   if (!advance(event)) {
-    host_.work.free_elsewhere(std::move(said));
+    host_.work.free_elsewhere(std::move(guest_message));
     return false;
   }
   if (result) {
-    take_result(std::get<GuestResult>(std::move(said)));
+    take_result(std::get<GuestResult>(std::move(guest_message)));
     return request_.session_call == 0;  // later messages belong to the next program
   }
   if (accepted_ - replies_.sent() >= kMaxCalls) {
@@ -74,7 +74,7 @@ bool RunningExecution::take(Result<GuestMessage>&& message, size_t bytes) {
     return false;
   }
   accepted_++;
-  calls_.spawn(answer(std::get<GuestCall>(std::move(said)), bytes));
+  calls_.spawn(answer(std::get<GuestCall>(std::move(guest_message)), bytes));
   return true;
 }
 
@@ -83,7 +83,7 @@ void RunningExecution::take_result(GuestResult result) {
   answered_status_ = result.status.value_or(0);
   report_.value = std::move(result.value);
   report_.value_type = std::move(result.value_type);
-  if (kept_ > 0) report_.value_form = result.form;
+  if (value_bytes_ > 0) report_.value_form = result.form;
   report_.read_bytes = result.read_bytes;
   if (result.failed) {
     report_.error = std::move(result.error);
@@ -105,15 +105,15 @@ Result<CallReply> RunningExecution::keep_value(const Json& arguments) {
   const auto part = arguments.find("part");
   if (part == arguments.end() || !part->is_string()) return fail(Code::invalid, "keep_value: `part` is missing");
   const std::string& text = part->get_ref<const std::string&>();
-  if (text.size() > max_kept(request_) - kept_)
-    return fail(Code::exhausted, fmt::format("it is more than {} bytes, the most that is stored", max_kept(request_)));
-  kept_ += text.size();
+  if (text.size() > max_saved(request_) - value_bytes_)
+    return fail(Code::exhausted, fmt::format("it is more than {} bytes, the most that is stored", max_saved(request_)));
+  value_bytes_ += text.size();
   CHECKED(request_.keep_value(text));
   return CallReply(Json());
 }
 
 Task<> RunningExecution::answer(GuestCall call, size_t bytes) {
-  const UnansweredCalls::One one(unanswered_, bytes);
+  const UnansweredCalls::PendingCall item(unanswered_, bytes);
   Result<CallReply> done = fail(Code::not_found, fmt::format("no call is named '{}' here", call.name));
   if (call.refused) {
     done = tl::unexpected<Error>(*std::move(call.refused));

@@ -42,34 +42,34 @@ Task<Result<>> Meter::begin(policies::Limits limits, Start start) {
   co_return Result<>{};
 }
 
-Task<Meter::Look> Meter::look(uint64_t memory_limit_bytes) {
-  Look look;
+Task<Meter::MeterReading> Meter::inspect(uint64_t memory_limit_bytes) {
+  MeterReading scan;
   if (jail_.cgroup()) {
     const NamedWork named_work(LoopWork::jail);
     auto usage = jail_.cgroup().usage();
-    if (!usage) co_return look;
-    look.cpu_us = beyond(usage->cpu_us, cpu_before_us_);
-    look.memory_bytes = jail_.cgroup().memory_bytes();
-    look.tasks = jail_.cgroup().tasks();
+    if (!usage) co_return scan;
+    scan.cpu_us = beyond(usage->cpu_us, cpu_before_us_);
+    scan.memory_bytes = jail_.cgroup().memory_bytes();
+    scan.tasks = jail_.cgroup().tasks();
     if (program_ == Program::first) {
       tasks_seen_ = std::max(tasks_seen_, usage->tasks_peak);
     } else {
-      tasks_seen_ = std::max(tasks_seen_, look.tasks);
-      memory_seen_ = std::max(memory_seen_, look.memory_bytes);
+      tasks_seen_ = std::max(tasks_seen_, scan.tasks);
+      memory_seen_ = std::max(memory_seen_, scan.memory_bytes);
     }
   } else {
     TreeUsage usage = co_await trees_.read(jail_.init_pid());
-    if (!usage.is_read) co_return look;
+    if (!usage.is_read) co_return scan;
     if (values_.must_read(usage, memory_limit_bytes))
       values_.take(usage, co_await trees_.read(jail_.init_pid(), values_.values()));
-    look.memory_bytes = values_.memory_bytes(usage);
-    const uint64_t shown = usage.memory_bytes - (values_ ? usage.shared_bytes : 0);
+    scan.memory_bytes = values_.memory_bytes(usage);
+    const uint64_t own_bytes = usage.memory_bytes - (values_ ? usage.shared_bytes : 0);
     tasks_seen_ = std::max(tasks_seen_, usage.tasks);
-    memory_seen_ = std::max(memory_seen_, std::min(shown, look.memory_bytes));
-    look.tasks = usage.tasks;
-    look.tree = std::move(usage);
+    memory_seen_ = std::max(memory_seen_, std::min(own_bytes, scan.memory_bytes));
+    scan.tasks = usage.tasks;
+    scan.tree = std::move(usage);
   }
-  co_return look;
+  co_return scan;
 }
 
 bool Meter::is_alone(Threads threads) {
@@ -85,7 +85,7 @@ bool Meter::is_alone(Threads threads) {
 }
 
 Task<LeftUsage> Meter::count_living() {
-  const Look last = co_await look();
+  const MeterReading last = co_await inspect();
   if (last.tree.is_read) cpu_now_us_ = cpu_of(jail_, last.tree.cpu_us);
   co_return LeftUsage{last.memory_bytes, last.tree.cpu_us};
 }

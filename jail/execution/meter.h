@@ -39,13 +39,13 @@ class Meter {
 
   // Call this regularly. cpu_us: CPU time that the program has used so far; empty without a cgroup. memory_bytes,
   // tasks: what the jail holds now; 0: not known.
-  struct Look {
+  struct MeterReading {
     std::optional<uint64_t> cpu_us;
     uint64_t memory_bytes = 0;
     uint32_t tasks = 0;
     TreeUsage tree;  // not read with a cgroup
   };
-  Task<Look> look(uint64_t memory_limit_bytes = UINT64_MAX);
+  Task<MeterReading> inspect(uint64_t memory_limit_bytes = UINT64_MAX);
   // True if only init and the runner are left.
   bool is_alone(Threads threads);
   // For a program that ends while its jail continues: reads the usage of its processes now. Returns what they

@@ -80,8 +80,8 @@ LimitTexts texts_of(const policies::Limits& limits) {
 namespace {
 
 // The first part of a remedy: "ask for more memory_mb, or ", or who can raise the policy's maximum.
-std::string more_of(std::string_view wish, std::string_view key, std::string_view ceiling) {
-  if (ceiling.empty()) return fmt::format("ask for {}, or ", wish);
+std::string more_of(std::string_view request, std::string_view key, std::string_view ceiling) {
+  if (ceiling.empty()) return fmt::format("ask for {}, or ", request);
   return fmt::format("this is the maximum of policy '{}', which only an administrator can raise ({}); ", ceiling, key);
 }
 
@@ -163,7 +163,7 @@ std::string describe(Outcome outcome, const Evidence& e, const LimitTexts& limit
     case Outcome::protocol:
       return "the program wrote to the supervisor's channel (descriptor 3); do not use this descriptor";
     case Outcome::internal:
-      return e.jailer_gone
+      return e.jailer_exited
                  ? "the jail ended with warderd's jailer, the process that builds jails: a fault of the "
                    "daemon, not of the program; the service restarts by itself"
                  : "the jail was ended from outside, not by the program: by another process of this machine, or by "

@@ -108,7 +108,7 @@ struct Evidence {
   bool guest_error = false;          // the result message holds an uncaught exception
   bool guest_out_of_memory = false;  // the exception is MemoryError, or the same in another language
   int guest_errno = 0;               // errno of the exception
-  bool jailer_gone = false;          // the jailer has ended, and every jail with it
+  bool jailer_exited = false;        // the jailer has ended, and every jail with it
 };
 
 // The first outcome that applies, from the strongest cause to the weakest.

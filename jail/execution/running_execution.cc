@@ -33,7 +33,7 @@ RunningExecution::RunningExecution(Host& host, Request& request, Jail& jail, con
       meter_(jail, host.trees, request.session_call > 1 ? Meter::Program::later : Meter::Program::first,
              request.values_use == Request::Values::read ? request.values : nullptr),
       clock_(host.loop, jail, request.spec.limits.wall,
-             {[this] { end(EndCause::deadline); }, [this] { end(EndCause::cancelled); }, [this] { tell_phase(); }}),
+             {[this] { end(EndCause::deadline); }, [this] { end(EndCause::cancelled); }, [this] { report_phase(); }}),
       calls_(host.loop) {
   report_.start = origin.start;
   report_.receipt.path_us.reserve(kPathParts);
@@ -57,7 +57,7 @@ Task<Result<Report>> RunningExecution::run() {
     const auto why = co_await why_not_attached(std::move(attached).error(), draining_err);
     co_return tl::unexpected<Error>(why);
   }
-  tell_attached();
+  report_attached();
   if (jail_.ready()) {
     if (auto before = std::exchange(request_.before_code, {})) co_await before();
     CO_CHECKED(co_await start_clock());
@@ -76,7 +76,7 @@ Task<Result<Report>> RunningExecution::run() {
   co_await next_turn(host_.loop);
   if (state_.is_finished()) clock_.let_go();  // one of its threads may wait for a person
   const double wall_ms = clock_.ran_ms();
-  if (answers_session()) report_.left = co_await meter_.count_living();
+  if (answers_session()) report_.remainder = co_await meter_.count_living();
   while (answers_session() && replies_.sending()) co_await sleep_for(host_.loop, kSendingEvery);  // no half message
   ending_ = choose_ending();
   if (ending_ == Ending::answer && jail_.staging() && request_.settles) {
@@ -90,7 +90,7 @@ Task<Result<Report>> RunningExecution::run() {
   const double ended_ms = end_jail();
   co_await talking;
   (void)co_await sending;
-  if (must_await_gone()) co_await jail_.gone();
+  if (must_await_exit()) co_await jail_.exited();
   co_await draining_out;
   co_await draining_err;
   co_return report_of_ended_jail(ended_ms);
@@ -112,7 +112,7 @@ Task<Error> RunningExecution::why_not_attached(Error attach, Started<void>& drai
   co_return did_not_start().value();
 }
 
-void RunningExecution::tell_attached() {
+void RunningExecution::report_attached() {
   if (jail_.staging() && request_.staged) request_.staged(jail_.staging());
   if (jail_.listener() && request_.listens) request_.listens(jail_.listener().get());
   mark("attach");
@@ -127,7 +127,7 @@ Report RunningExecution::report_of_living_jail(double wall_ms) {
   mark("drained");
   auto report = make_report(std::nullopt, wall_ms);
   if (ending_ == Ending::answer && report.usage.memory_peak_bytes <= TeardownQueue::kLittleBytes)
-    left_ = TeardownQueue::Left::little;
+    remaining_ = TeardownQueue::Remainder::little;
   return report;
 }
 
@@ -144,8 +144,9 @@ double RunningExecution::end_jail() {
 
 // If the program left no process behind, only init is still there, and its end need not be awaited; except for a
 // staged workspace, whose overlay is mounted until then.
-bool RunningExecution::must_await_gone() const {
-  return !init_report_ || init_report_->event != InitEvent::exited || init_report_->others || jail_.staging();
+bool RunningExecution::must_await_exit() const {
+  return !init_report_ || init_report_->event != InitEvent::exited || init_report_->remaining_processes ||
+         jail_.staging();
 }
 
 Result<Report> RunningExecution::report_of_ended_jail(double wall_ms) {
@@ -182,10 +183,10 @@ Result<> RunningExecution::change(const LimitChange& change) {
   if (of_cgroup && !jail_.cgroup())
     return fail(Code::unavailable, "no cgroup counts this execution: only its wall time can be changed",
                 "run the daemon where cgroup v2 is delegated to it");
-  const policies::Limits wanted = changed_limits(request_.spec.limits, change);
+  const policies::Limits limits = changed_limits(request_.spec.limits, change);
   // Before the clock runs, its start applies the limits.
-  if (state_.has_started() && of_cgroup) CHECKED(jail_.cgroup().set(cgroup_limits_of(wanted, meter_.granted_bytes())));
-  request_.spec.limits = wanted;
+  if (state_.has_started() && of_cgroup) CHECKED(jail_.cgroup().set(cgroup_limits_of(limits, meter_.granted_bytes())));
+  request_.spec.limits = limits;
   clock_.limit_changed();
   return {};
 }
@@ -196,9 +197,9 @@ LiveUsage RunningExecution::usage() const {
   return now;
 }
 
-bool RunningExecution::never_began() const {
+bool RunningExecution::never_started() const {
   if (origin_.start == Start::cold || request_.session_call > 1 || evidence_.ended == EndCause::cancelled) return false;
-  return state_.lacks_code() || (!state_.has_begun() && jail_.guest().left_unread());
+  return state_.lacks_code() || (!state_.was_started() && jail_.guest().left_unread());
 }
 
 void RunningExecution::mark(const char* part) {
@@ -207,7 +208,7 @@ void RunningExecution::mark(const char* part) {
   marked_at_ = now;
 }
 
-void RunningExecution::tell_phase() {
+void RunningExecution::report_phase() {
   if (request_.handle) request_.handle->enter(clock_.is_frozen() ? Phase::frozen : Phase::running);
 }
 
@@ -234,8 +235,8 @@ void RunningExecution::end(EndCause why) {
   jail_.kill();
 }
 
-void RunningExecution::violation(std::string what) {
-  violation_ = std::move(what);
+void RunningExecution::violation(std::string reason) {
+  violation_ = std::move(reason);
   end(EndCause::protocol);
 }
 
@@ -245,10 +246,11 @@ tl::unexpected<Error> RunningExecution::cannot_start(const InitReport& report) c
 
 // The error holds the last bytes that the interpreter wrote to stderr.
 tl::unexpected<Error> RunningExecution::did_not_start() const {
-  std::string said = err_.last(300);
-  while (said.ends_with('\n')) said.pop_back();
-  return fail(Code::unavailable, fmt::format("the {} interpreter did not start{}{}",
-                                             language_name(request_.spec.language), said.empty() ? "" : ": ", said));
+  std::string message = err_.last(300);
+  while (message.ends_with('\n')) message.pop_back();
+  return fail(Code::unavailable,
+              fmt::format("the {} interpreter did not start{}{}", language_name(request_.spec.language),
+                          message.empty() ? "" : ": ", message));
 }
 
 Task<Result<>> RunningExecution::start_clock() {
@@ -289,17 +291,17 @@ Task<> RunningExecution::watch() {
       jail_.kill();  // again, because the jailer's queue may have been full
       continue;
     }
-    if (state_.has_started() && never_began() && clock_.ran_ms() > kBeginLimitMs) end(EndCause::deadline);
-    const Meter::Look look = co_await meter_.look(limits.memory_bytes);
+    if (state_.has_started() && never_started() && clock_.ran_ms() > kBeginLimitMs) end(EndCause::deadline);
+    const Meter::MeterReading scan = co_await meter_.inspect(limits.memory_bytes);
     if (is_stopped()) continue;
-    if (look.tree.is_read) clock_.look(look.tree.cpu_us);
-    sampled_ = {0, {}, look.memory_bytes, look.tasks};
-    if (state_.has_started()) jail_.lower_priority(priority_, look.tree);
-    if (look.cpu_us) sampled_.cpu_ms = static_cast<double>(*look.cpu_us) / 1000;
+    if (scan.tree.is_read) clock_.inspect(scan.tree.cpu_us);
+    sampled_ = {0, {}, scan.memory_bytes, scan.tasks};
+    if (state_.has_started()) jail_.lower_priority(priority_, scan.tree);
+    if (scan.cpu_us) sampled_.cpu_ms = static_cast<double>(*scan.cpu_us) / 1000;
     if (state_.has_started() && limits.cpu.count() > 0 &&
-        look.cpu_us.value_or(0) > static_cast<uint64_t>(limits.cpu.count()) * 1000)
+        scan.cpu_us.value_or(0) > static_cast<uint64_t>(limits.cpu.count()) * 1000)
       end(EndCause::cpu_limit);
-    if (!jail_.cgroup() && look.memory_bytes > limits.memory_bytes) end(EndCause::memory_watch);
+    if (!jail_.cgroup() && scan.memory_bytes > limits.memory_bytes) end(EndCause::memory_watch);
     if (state_.has_started() && request_.over_quota && request_.over_quota()) end(EndCause::disk_limit);
   }
 }
@@ -320,7 +322,7 @@ RunningExecution::Ending RunningExecution::choose_ending() {
 }
 
 Report RunningExecution::make_report(const std::optional<InitReport>& report, double wall_ms) {
-  evidence_.jailer_gone = !report && host_.jailer.is_gone();
+  evidence_.jailer_exited = !report && host_.jailer.is_gone();
   if (report && report->event == InitEvent::exited) {
     evidence_.wait_status = report->wait_status;
     count_left_running(report_, *report, request_.spec.limits.tasks);

@@ -31,8 +31,8 @@ class RunningExecution final : public ExecutionControl {
   Task<Result<Report>> run();
 
   // True if the jail came from the pool and its interpreter never read the whole run message: no code ran.
-  bool never_began() const;
-  TeardownQueue::Left left() const { return left_; }  // content of the jail now
+  bool never_started() const;
+  TeardownQueue::Remainder remainder() const { return remaining_; }  // content of the jail now
   // True if the program has ended and its interpreter waits for the session's next program.
   bool goes_on() const { return ending_ == Ending::next_program; }
 
@@ -55,18 +55,18 @@ class RunningExecution final : public ExecutionControl {
   // The steps of run(). `draining_err`: the task that reads stderr.
   Result<> check_not_cancelled();
   Task<Error> why_not_attached(Error attach, Started<void>& draining_err);
-  void tell_attached();
+  void report_attached();
   Report report_of_living_jail(double wall_ms);
   double end_jail();
   void join_disk_users();
   void leave_disk_users();
-  bool must_await_gone() const;
+  bool must_await_exit() const;
   Result<Report> report_of_ended_jail(double wall_ms);
 
   // Records for the receipt how long this part of the execution took.
   void mark(const char* part);
   bool is_stopped() const { return evidence_.ended != EndCause::by_itself; }
-  void tell_phase();
+  void report_phase();
   Result<> check_freezable() const;
   Work::Owner owner() const { return {request_.tenant, request_.spec.limits.json_bytes_per_second}; }
 
@@ -74,7 +74,7 @@ class RunningExecution final : public ExecutionControl {
   bool advance(ExecutionEvent event);
   // Kills the jail. The first cause of an end counts.
   void end(EndCause why);
-  void violation(std::string what);
+  void violation(std::string reason);
 
   tl::unexpected<Error> cannot_start(const InitReport& report) const;
   tl::unexpected<Error> did_not_start() const;
@@ -112,7 +112,7 @@ class RunningExecution final : public ExecutionControl {
   int answered_status_ = 0;  // ProgramState::finished: the runner is about to exit with this status
   std::string violation_;
   Ending ending_ = Ending::exit;
-  TeardownQueue::Left left_ = TeardownQueue::Left::anything;
+  TeardownQueue::Remainder remaining_ = TeardownQueue::Remainder::anything;
   LiveUsage sampled_;
   Meter meter_;
   CodePriority priority_;
@@ -122,10 +122,10 @@ class RunningExecution final : public ExecutionControl {
   const std::shared_ptr<LoopShare> share_{host_.shares.of(request_.tenant)};
   Replies replies_{jail_.guest(), host_.replies, host_.work, owner(), request_.answered};
   Deadline deadline_;
-  bool uses_disk_ = false;  // the jail's DiskUse ends this execution
-  uint64_t accepted_ = 0;   // calls; each has one reply
-  uint64_t kept_ = 0;       // bytes of a value that came in parts
-  Scope calls_;             // last: cancelled first
+  bool uses_disk_ = false;    // the jail's DiskUse ends this execution
+  uint64_t accepted_ = 0;     // calls; each has one reply
+  uint64_t value_bytes_ = 0;  // bytes of a value that came in parts
+  Scope calls_;               // last: cancelled first
 };
 
 }  // namespace jail

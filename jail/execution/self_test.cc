@@ -48,8 +48,8 @@ Task<Result<>> find_root_mode(Host& host, const std::shared_ptr<const policies::
     }
     host.root = RootMode::bind;
     host.bind_root_why = error.what;
-    auto again = probe_spec(filter, limits, "self-test-bind");
-    jail = co_await Jail::build(host, std::move(again));
+    auto bind_spec = probe_spec(filter, limits, "self-test-bind");
+    jail = co_await Jail::build(host, std::move(bind_spec));
     if (!jail) {
       host.root = before;
       co_return tl::unexpected<Error>(std::move(jail).error());
@@ -61,16 +61,16 @@ Task<Result<>> find_root_mode(Host& host, const std::shared_ptr<const policies::
         "jails show no cpuinfo, meminfo and other files about the machine in /proc, because the kernel's other entries "
         "cannot be hidden: {}",
         std::generic_category().message((*jail)->built().proc_error));
-  auto proved = prove_network(host, (*jail)->take_network_socket());
+  auto proved = check_network(host, (*jail)->take_network_socket());
   (*jail)->kill();
-  co_await (*jail)->gone();
+  co_await (*jail)->exited();
   co_return proved;
 }
 
 }  // namespace
 
 // A machine that does not show the namespace is no machine that fails: the probe still looks from inside.
-Result<> prove_network(Host& host, Result<Fd> netlink) {
+Result<> check_network(Host& host, Result<Fd> netlink) {
   host.network_seen.clear();
   host.network_unseen_why.clear();
   auto view = netlink ? view_network(*std::move(netlink)) : Result<NetworkView>(tl::unexpected(netlink.error()));

@@ -24,6 +24,6 @@ Task<Result<>> test_host(Host& host, int directory, const std::shared_ptr<const 
 // Proves that a jail's network namespace holds lo and nothing else; a step of test_host(). `netlink`: from
 // Jail::take_network_socket(). Fills host.network_seen, or host.network_unseen_why where the machine does not show it.
 // Errors: denied, naming what else is there.
-Result<> prove_network(Host& host, Result<Fd> netlink);
+Result<> check_network(Host& host, Result<Fd> netlink);
 
 }  // namespace jail

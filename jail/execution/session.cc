@@ -37,12 +37,12 @@ Task<Result<Report>> Session::run(Request request) {
   between_.cancel_all();
   if (calls_ > 0 && !alive()) co_return fail(Code::not_found, "the session has ended");
   if (frozen()) {
-    if (auto thawed = kept_.jail->cgroup().thaw(); !thawed) {
+    if (auto thawed = jail_.jail->cgroup().thaw(); !thawed) {
       end(thawed.error().what);
       co_return tl::unexpected<Error>(std::move(thawed).error());
     }
     // A frozen init cannot report that its interpreter was killed.
-    if (kept_.jail->cgroup().processes() < 2) {
+    if (jail_.jail->cgroup().processes() < 2) {
       end("its interpreter was ended from outside between two calls");
       co_return fail(Code::not_found, "the session has ended: " + why_);
     }
@@ -50,8 +50,8 @@ Task<Result<Report>> Session::run(Request request) {
   request.session_call = calls_ + 1;
   if (request.values_use != Request::Values::write) calls_++;  // writing values is no program of the session
   if (calls_ == 1) memory_limit_ = request.spec.limits.memory_bytes;
-  auto report = co_await execute(host_, pool_, std::move(request), kept_);
-  if (report) left_ = report->left;
+  auto report = co_await execute(host_, pool_, std::move(request), jail_);
+  if (report) remaining_ = report->remainder;
   if (alive()) rest();
   co_return report;
 }
@@ -59,24 +59,24 @@ Task<Result<Report>> Session::run(Request request) {
 void Session::end(std::string why) {
   if (!alive()) return;
   why_ = std::move(why);
-  kept_.jail->stop_using_disk();
-  pool_.retire(std::move(kept_.jail), TeardownQueue::Left::anything);
+  jail_.jail->stop_using_disk();
+  pool_.retire(std::move(jail_.jail), TeardownQueue::Remainder::anything);
 }
 
 uint64_t Session::memory_bytes() const {
   if (!alive()) return 0;
-  return kept_.jail->cgroup() ? kept_.jail->cgroup().memory_bytes() : left_.memory_bytes;
+  return jail_.jail->cgroup() ? jail_.jail->cgroup().memory_bytes() : remaining_.memory_bytes;
 }
 
 // If a cgroup cannot be frozen, the session ends: its processes must not run unwatched.
 void Session::rest() {
   worked_ = false;
-  if (DiskUse* const use = kept_.jail->disk_use()) {
+  if (DiskUse* const use = jail_.jail->disk_use()) {
     use->set_pace(frozen() ? DiskUse::Pace(0) : DiskUse::kBetweenPrograms);
     use->set_end([this] { end("the disk of all tenants is nearly full, and it had taken most of it"); });
   }
   if (frozen()) {
-    if (auto done = kept_.jail->cgroup().freeze(); !done) {
+    if (auto done = jail_.jail->cgroup().freeze(); !done) {
       log_warning("a session ends, because it cannot be frozen: {}", done.error().what);
       return end(done.error().what);
     }
@@ -87,7 +87,7 @@ void Session::rest() {
 }
 
 Task<> Session::watch_end() {
-  auto report = co_await kept_.jail->next_report();
+  auto report = co_await jail_.jail->next_report();
   if (!report || report->event != InitEvent::exited) {
     end("its jail was ended from outside");
   } else if (WIFSIGNALED(report->wait_status)) {
@@ -100,14 +100,14 @@ Task<> Session::watch_end() {
 
 Task<> Session::watch_work() {
   const auto since = Monotonic::now();
-  uint64_t before = left_.tree_cpu_us;
+  uint64_t before = remaining_.tree_cpu_us;
   for (;; co_await sleep_for(host_.loop, kLookBetweenCalls)) {
     if (!alive()) co_return;
-    const TreeUsage usage = co_await host_.trees.read(kept_.jail->init_pid());
+    const TreeUsage usage = co_await host_.trees.read(jail_.jail->init_pid());
     if (!alive()) co_return;
     if (!usage.is_read) continue;
-    left_.memory_bytes = usage.memory_bytes;
-    kept_.jail->lower_priority(priority_, usage);
+    remaining_.memory_bytes = usage.memory_bytes;
+    jail_.jail->lower_priority(priority_, usage);
     if (before == 0) before = usage.cpu_us;
     const uint64_t used = usage.cpu_us - std::min(usage.cpu_us, before);
     if (used > kWorkGrainUs) worked_ = true;

@@ -24,14 +24,14 @@ class Session {
   Task<Result<Report>> run(Request request);
 
   // Between two programs: true if a next program is possible.
-  bool alive() const { return kept_.jail != nullptr; }
+  bool alive() const { return jail_.jail != nullptr; }
   // Why the session ended between two programs; empty if it ended with a program.
   const std::string& why() const { return why_; }
   // Ends the session between two programs.
   void end(std::string why);
 
   uint32_t calls() const { return calls_; }
-  bool frozen() const { return alive() && kept_.jail->cgroup(); }
+  bool frozen() const { return alive() && jail_.jail->cgroup(); }
   // Memory that it holds between two programs; without a cgroup, at the last look, which a second may have passed
   // since.
   uint64_t memory_bytes() const;
@@ -44,10 +44,10 @@ class Session {
   Task<> watch_work();
   Host& host_;
   Pool& pool_;
-  SessionJail kept_;
+  SessionJail jail_;
   uint32_t calls_ = 0;
   uint64_t memory_limit_ = 0;
-  LeftUsage left_;         // by the last program; memory at the last look since then
+  LeftUsage remaining_;    // by the last program; memory at the last look since then
   CodePriority priority_;  // between two programs
   bool worked_ = false;
   std::string why_;

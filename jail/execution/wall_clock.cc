@@ -87,7 +87,7 @@ double WallClock::ran_ms() const {
   return std::chrono::duration<double, std::milli>(until - *started_at_).count();
 }
 
-void WallClock::look(uint64_t tree_cpu_us) {
+void WallClock::inspect(uint64_t tree_cpu_us) {
   if (!stands_still() || jail_.cgroup()) return;
   if (!held_cpu_from_us_) held_cpu_from_us_ = tree_cpu_us;
   held_cpu_ = std::chrono::microseconds(tree_cpu_us - std::min(tree_cpu_us, *held_cpu_from_us_));
@@ -108,17 +108,17 @@ void WallClock::go_on() {
 
 void WallClock::await_limit() {
   if (stopped_) return;
-  const auto left = limit_ - std::chrono::milliseconds(static_cast<int64_t>(ran_ms()));
+  const auto remaining = limit_ - std::chrono::milliseconds(static_cast<int64_t>(ran_ms()));
   due_ms_ = std::max(ran_ms(), static_cast<double>(limit_.count()));
-  deadline_ = Deadline(loop_, std::max(left, 0ms), [this] { reach_limit(); });
+  deadline_ = Deadline(loop_, std::max(remaining, 0ms), [this] { reach_limit(); });
 }
 
 // Timers run before sockets are read: a delayed loop sees the limit before it sees the answer.
 void WallClock::reach_limit() { give_turns(ran_ms() > due_ms_ + kPunctualMs ? kTurnsToRead : 0); }
 
-void WallClock::give_turns(int left) {
-  if (left == 0) return callbacks_.late();
-  deadline_ = Deadline(loop_, kTurn, [this, left] { give_turns(left - 1); });
+void WallClock::give_turns(int remaining) {
+  if (remaining == 0) return callbacks_.late();
+  deadline_ = Deadline(loop_, kTurn, [this, remaining] { give_turns(remaining - 1); });
 }
 
 }  // namespace jail

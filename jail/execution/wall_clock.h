@@ -44,14 +44,14 @@ class WallClock {
 
   double ran_ms() const;  // 0 before the start
   // Call it regularly. `tree_cpu_us`: without a cgroup, TreeUsage::cpu_us.
-  void look(uint64_t tree_cpu_us);
+  void inspect(uint64_t tree_cpu_us);
 
  private:
   void stand_still();
   void go_on();
   void await_limit();
   void reach_limit();
-  void give_turns(int left);
+  void give_turns(int remaining);
 
   Loop& loop_;
   Jail& jail_;

@@ -25,9 +25,10 @@ int set_capabilities(uint64_t mask) {
 
 int limit_bounding_set(uint64_t mask) {
   for (int capability = 0; capability < kMaxCapabilities; capability++) {
-    const int held = prctl(PR_CAPBSET_READ, capability, 0, 0, 0);
-    if (held < 0) return 0;  // the kernel knows no more capabilities
-    if (held > 0 && !(mask & bit_of(capability)) && prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0) return errno;
+    const int in_bounding_set = prctl(PR_CAPBSET_READ, capability, 0, 0, 0);
+    if (in_bounding_set < 0) return 0;  // the kernel knows no more capabilities
+    if (in_bounding_set > 0 && !(mask & bit_of(capability)) && prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0)
+      return errno;
   }
   return 0;
 }

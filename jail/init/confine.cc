@@ -65,7 +65,7 @@ int start_session() {
 }
 
 // A service manager may pass on ignored signals (systemd ignores SIGPIPE); jailed programs expect the defaults.
-int start_session_anew() {
+int start_runner_session() {
   use_default_signals();
   return start_session();
 }
@@ -161,7 +161,7 @@ void walk(const Row (&rows)[kCount]) {
 }
 
 constexpr Row kBeginExec[] = {
-    {Step::runner_session, start_session_anew},
+    {Step::runner_session, start_runner_session},
     {Step::runner_descriptors, keep_only_the_guest_socket},
 };
 constexpr Row kBeginFork[] = {
@@ -194,7 +194,7 @@ constexpr Row kEndFork[] = {
     {Step::runner_descriptors, forget_control},
 };
 constexpr Row kZygote[] = {
-    {Step::runner_session, start_session_anew},      {Step::runner_descriptors, keep_only_the_guest_socket},
+    {Step::runner_session, start_runner_session},    {Step::runner_descriptors, keep_only_the_guest_socket},
     {Step::runner_capabilities, keep_what_maps_ids}, {Step::runner_no_new_privileges, no_new_privileges},
     {Step::runner_seccomp, load_home_filter},
 };

@@ -75,8 +75,8 @@ class FixedFilter {
     if (fits_) code_[--first_] = instruction;
     return first_;
   }
-  uint8_t distance(size_t place) {
-    const size_t between = place - first_;
+  uint8_t distance(size_t index) {
+    const size_t between = index - first_;
     fits_ = fits_ && between <= UINT8_MAX;
     return static_cast<uint8_t>(between);
   }
@@ -86,7 +86,7 @@ class FixedFilter {
   bool fits_ = true;
 };
 
-enum class Place : uint8_t { code, home, home_with_nested_users };
+enum class FilterTarget : uint8_t { code, home, home_with_nested_users };
 
 // The first instruction of the answer to each kind of call.
 struct Answers {
@@ -116,8 +116,8 @@ struct Answers {
 // linux/netfilter_bridge/ebtables.h.
 constexpr uint32_t kNetfilterOptions[] = {64, 96, 128};
 
-Answers write_answers(FixedFilter& filter, Place place) {
-  const bool at_home = place != Place::code;
+Answers write_answers(FixedFilter& filter, FilterTarget target) {
+  const bool at_home = target != FilterTarget::code;
   Answers to{};
   const size_t no_family = filter.end(SECCOMP_RET_ERRNO | EAFNOSUPPORT);
   to.missing = filter.end(SECCOMP_RET_ERRNO | ENOSYS);
@@ -131,7 +131,8 @@ Answers write_answers(FixedFilter& filter, Place place) {
   filter.mask(kAllNamespaces);
   to.clone = filter.load_argument(0);
 
-  filter.jump(BPF_JEQ, CLONE_NEWUSER, place == Place::home_with_nested_users ? to.allowed : to.refused, to.refused);
+  filter.jump(BPF_JEQ, CLONE_NEWUSER, target == FilterTarget::home_with_nested_users ? to.allowed : to.refused,
+              to.refused);
   filter.jump(BPF_JEQ, CLONE_NEWCGROUP, to.building, filter.next());
   to.unshare = filter.load_argument(0);
 
@@ -166,10 +167,10 @@ size_t write_tree(FixedFilter& filter, const Answers& answers, size_t from, size
   return filter.jump(BPF_JGE, kRules[middle].call, upper, lower);
 }
 
-int load(Place place) {
+int load(FilterTarget target) {
   FixedFilter filter;
   const size_t kill = filter.end(SECCOMP_RET_KILL_PROCESS);
-  const Answers answers = write_answers(filter, place);
+  const Answers answers = write_answers(filter, target);
   const size_t tree = write_tree(filter, answers, 0, kRules.size());
   filter.jump(BPF_JGE, kX32Bit, kill, tree);
   filter.load(offsetof(seccomp_data, nr));
@@ -180,10 +181,10 @@ int load(Place place) {
 
 }  // namespace
 
-int load_filter_for_code() { return load(Place::code); }
+int load_filter_for_code() { return load(FilterTarget::code); }
 
 int load_filter_for_home(bool shared_identity) {
-  return load(shared_identity ? Place::home_with_nested_users : Place::home);
+  return load(shared_identity ? FilterTarget::home_with_nested_users : FilterTarget::home);
 }
 
 }  // namespace jail::init

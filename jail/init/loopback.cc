@@ -33,18 +33,18 @@ int limit_tcp_buffers() {
 // capability for that. It is closed before the runner is forked. A socket that cannot be opened is no failure of the
 // jail: the report has the reason.
 int show_network() {
-  InitReport shown{};
-  shown.event = InitEvent::network;
+  InitReport report{};
+  report.event = InitEvent::network;
   int socket = ::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
   sockaddr_nl name{};
   name.nl_family = AF_NETLINK;
-  if (socket < 0 || bind(socket, reinterpret_cast<sockaddr*>(&name), sizeof name) < 0) shown.error = errno;
-  iovec part{&shown, sizeof shown};
+  if (socket < 0 || bind(socket, reinterpret_cast<sockaddr*>(&name), sizeof name) < 0) report.error = errno;
+  iovec part{&report, sizeof report};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof socket)] = {};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  if (shown.error == 0) {
+  if (report.error == 0) {
     message.msg_control = control;
     message.msg_controllen = sizeof control;
     cmsghdr* header = CMSG_FIRSTHDR(&message);
@@ -53,7 +53,7 @@ int show_network() {
     header->cmsg_len = CMSG_LEN(sizeof socket);
     memcpy(CMSG_DATA(header), &socket, sizeof socket);
   }
-  int error = sendmsg(kControlFd, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof shown) ? 0 : errno;
+  int error = sendmsg(kControlFd, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof report) ? 0 : errno;
   if (socket >= 0) close(socket);
   return error;
 }

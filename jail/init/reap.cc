@@ -65,20 +65,20 @@ int filter_own_calls() {
 // The number of init's children now. The file lists their pids, each followed by a space (proc(5)). Children of these
 // children are not counted.
 uint32_t count_children() {
-  if (children < 0) return kOthersUncounted;
+  if (children < 0) return kUncounted;
   uint32_t count = 0;
   char text[4096];
   for (;;) {
     const ssize_t n = read(children, text, sizeof text);
-    if (n < 0) return kOthersUncounted;
-    if (n == 0) return count > 0 ? count : kOthersUncounted;
+    if (n < 0) return kUncounted;
+    if (n == 0) return count > 0 ? count : kUncounted;
     for (ssize_t i = 0; i < n; i++) count += text[i] == ' ';
   }
 }
 
-void add_usage(int who) {
+void add_usage(int scope) {
   rusage usage{};
-  if (getrusage(who, &usage) < 0) return;
+  if (getrusage(scope, &usage) < 0) return;
   report.user_us =
       static_cast<uint64_t>(usage.ru_utime.tv_sec) * 1'000'000 + static_cast<uint64_t>(usage.ru_utime.tv_usec);
   report.system_us =
@@ -115,10 +115,10 @@ void reap_until_runner_ends() {
       if (pid <= 0) break;
       if (pid != runner_pid) continue;
       // Processes that the runner left are children of init by now; those of them that have ended are reaped here.
-      int others;
-      do others = static_cast<int>(wait4(-1, nullptr, WNOHANG, nullptr));
-      while (others > 0);
-      report.others = others == 0 ? count_children() : 0;
+      int rest;
+      do rest = static_cast<int>(wait4(-1, nullptr, WNOHANG, nullptr));
+      while (rest > 0);
+      report.remaining_processes = rest == 0 ? count_children() : 0;
       add_usage(RUSAGE_CHILDREN);
       report.event = InitEvent::exited;
       report.wait_status = status;

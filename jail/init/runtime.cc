@@ -183,16 +183,18 @@ pid_t wait4(pid_t pid, int* status, int options, rusage* usage) noexcept {
   return run(SYS_wait4, pid, status, options, usage);
 }
 pid_t waitpid(pid_t pid, int* status, int options) { return wait4(pid, status, options, nullptr); }
-int getrusage(__rusage_who_t who, rusage* usage) noexcept { return run(SYS_getrusage, static_cast<int>(who), usage); }
+int getrusage(__rusage_who_t scope, rusage* usage) noexcept {
+  return run(SYS_getrusage, static_cast<int>(scope), usage);
+}
 int setrlimit(__rlimit_resource_t resource, const rlimit* value) noexcept {
   return run(SYS_prlimit64, 0, static_cast<int>(resource), value, nullptr);
 }
-int getpriority(__priority_which_t which, id_t who) noexcept {
-  const int value = run(SYS_getpriority, static_cast<int>(which), who);
+int getpriority(__priority_which_t which, id_t scope) noexcept {
+  const int value = run(SYS_getpriority, static_cast<int>(which), scope);
   return value < 0 ? value : 20 - value;
 }
-int setpriority(__priority_which_t which, id_t who, int priority) noexcept {
-  return run(SYS_setpriority, static_cast<int>(which), who, priority);
+int setpriority(__priority_which_t which, id_t scope, int priority) noexcept {
+  return run(SYS_setpriority, static_cast<int>(which), scope, priority);
 }
 pid_t setsid() noexcept { return run(SYS_setsid); }
 int setresuid(uid_t real, uid_t effective, uid_t saved) noexcept { return run(SYS_setresuid, real, effective, saved); }

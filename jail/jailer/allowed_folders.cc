@@ -28,9 +28,9 @@ bool read_path(int fd, char (&path)[PATH_MAX]) {
 }  // namespace
 
 bool AllowedFolders::read_facts(int fd, Facts& facts) {
-  constexpr unsigned kWanted = STATX_TYPE | STATX_UID | STATX_INO | STATX_MNT_ID;
+  constexpr unsigned kRequested = STATX_TYPE | STATX_UID | STATX_INO | STATX_MNT_ID;
   struct statx info {};
-  if (::statx(fd, "", AT_EMPTY_PATH, kWanted, &info) < 0 || (info.stx_mask & kWanted) != kWanted) return false;
+  if (::statx(fd, "", AT_EMPTY_PATH, kRequested, &info) < 0 || (info.stx_mask & kRequested) != kRequested) return false;
   facts.id = {info.stx_mnt_id, info.stx_ino, info.stx_dev_major, info.stx_dev_minor};
   facts.owner = info.stx_uid;
   facts.directory = S_ISDIR(info.stx_mode);

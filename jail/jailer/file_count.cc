@@ -77,9 +77,9 @@ class Count {
     });
     const auto last = std::unique(inodes_.begin(), inodes_.end(),
                                   [](const Inode& a, const Inode& b) { return a.number == b.number; });
-    held_.files = static_cast<uint64_t>(last - inodes_.begin());
-    std::for_each(inodes_.begin(), last, [this](const Inode& inode) { held_.bytes += inode.bytes; });
-    return held_;
+    held_files_.files = static_cast<uint64_t>(last - inodes_.begin());
+    std::for_each(inodes_.begin(), last, [this](const Inode& inode) { held_files_.bytes += inode.bytes; });
+    return held_files_;
   }
 
  private:
@@ -88,19 +88,19 @@ class Count {
     timespec used{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
     const uint64_t ns = static_cast<uint64_t>(used.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(used.tv_nsec);
-    if (ns > kMaxCpuNs) held_.is_partial = true;
+    if (ns > kMaxCpuNs) held_files_.is_partial = true;
     return ns > kMaxCpuNs;
   }
 
   // Counts one more against the bound. False: it is one too many.
   bool take(size_t& counted, size_t bound) {
     if (++counted <= bound) return true;
-    held_.is_partial = true;
+    held_files_.is_partial = true;
     return false;
   }
 
   void note_denial() {
-    if (errno == EACCES || errno == EPERM) held_.is_denied = true;
+    if (errno == EACCES || errno == EPERM) held_files_.is_denied = true;
   }
 
   // Opens what follows with the rights of the file's owner: the jailer has no capability that reads files of others.
@@ -117,7 +117,7 @@ class Count {
     Path path;
     path << "/proc/" << static_cast<uint64_t>(pid) << "/task";
     int tables[kMaxTables] = {};
-    size_t known = 0;
+    size_t count = 0;
     int last_thread = 0;
     each_name(path, [&](int, const char* name) {
       const auto thread = number_of(name);
@@ -126,11 +126,11 @@ class Count {
       last_thread = *thread;
       add_children(pid, *thread);
       // Threads may have tables of their own (clone(2) without CLONE_FILES).
-      const bool is_known = std::any_of(tables, tables + known, [thread](int other) {
+      const bool is_known = std::any_of(tables, tables + count, [thread](int other) {
         return syscall(SYS_kcmp, other, *thread, KCMP_FILES, 0, 0) == 0;
       });
       if (is_known) return true;
-      if (known < kMaxTables) tables[known++] = *thread;
+      if (count < kMaxTables) tables[count++] = *thread;
       look_at_descriptors(pid, *thread);
       return true;
     });
@@ -145,9 +145,9 @@ class Count {
     each_word(path, ' ', [this](std::string_view word) {
       int child = 0;
       if (std::from_chars(word.data(), word.data() + word.size(), child).ec != std::errc()) return true;
-      if (pids_.size() == kMaxProcesses) held_.is_partial = true;
+      if (pids_.size() == kMaxProcesses) held_files_.is_partial = true;
       if (pids_.size() < kMaxProcesses) pids_.push_back(child);
-      return !held_.is_partial;
+      return !held_files_.is_partial;
     });
   }
 
@@ -231,7 +231,7 @@ class Count {
         if (line.starts_with(key)) (void)std::from_chars(line.data() + key.size(), line.data() + line.size(), *value);
       return true;
     });
-    held_.written += std::max(called, dirtied);
+    held_files_.written += std::max(called, dirtied);
   }
 
   // Calls `use` with each part of the file between two separators, until it returns false. Parts are shorter than the
@@ -264,7 +264,7 @@ class Count {
   }
 
   const uint64_t device_;
-  HeldFiles held_;
+  HeldFiles held_files_;
   std::vector<int> pids_;
   std::vector<Inode> inodes_;
   size_t threads_ = 0, descriptors_ = 0, mappings_ = 0;

@@ -22,17 +22,17 @@ constexpr rlim_t kMaxSeconds = 5;  // of processor time, should the bounds of co
 constexpr int kNice = 5;           // the jailer and the daemon come first
 
 [[noreturn]] void count_and_answer(int init_pid, int socket, uint64_t token) {
-  const rlimit most{kMaxSeconds, kMaxSeconds};
-  setrlimit(RLIMIT_CPU, &most);
+  const rlimit max{kMaxSeconds, kMaxSeconds};
+  setrlimit(RLIMIT_CPU, &max);
   setpriority(PRIO_PROCESS, 0, kNice);
   JailerAnswer answer{token, 0, Step::none, 0};
   if (const auto device = workspace_device(init_pid)) {
-    const HeldFiles held = count_held_files(init_pid, *device);
-    answer.held_bytes = held.bytes;
-    answer.held_files = held.files;
-    answer.written_bytes = held.written;
-    answer.is_partial = held.is_partial;
-    answer.is_denied = held.is_denied;
+    const HeldFiles files = count_held_files(init_pid, *device);
+    answer.held_bytes = files.bytes;
+    answer.held_files = files.files;
+    answer.written_bytes = files.written;
+    answer.is_partial = files.is_partial;
+    answer.is_denied = files.is_denied;
   } else {
     answer.error = errno == 0 ? EIO : errno;
   }

@@ -58,7 +58,7 @@ Result<> map_ids(int pid, int pidfd, Identity identity, const HostIds& ids) {
 
 Result<int> MountMappings::find_or_make(uint32_t owner_uid, uint32_t owner_gid, uint32_t runner_id) {
   auto key = std::tuple(owner_uid, owner_gid, runner_id);
-  if (auto it = made_.find(key); it != made_.end()) return it->second.get();
+  if (auto it = created_.find(key); it != created_.end()) return it->second.get();
 
   // A child process that only waits, until its user namespace has been opened.
   int raw_pidfd = -1;
@@ -72,7 +72,7 @@ Result<int> MountMappings::find_or_make(uint32_t owner_uid, uint32_t owner_gid, 
     for (;;) ::syscall(SYS_pause);
   }
   Fd pidfd(raw_pidfd);
-  auto made = [&]() -> Result<Fd> {
+  auto created = [&]() -> Result<Fd> {
     TRY(Fd directory, open_process(static_cast<int>(pid), pidfd.get()));
     MapText uids, gids;
     add_line(uids, owner_uid, runner_id);
@@ -85,10 +85,10 @@ Result<int> MountMappings::find_or_make(uint32_t owner_uid, uint32_t owner_gid, 
     return space;
   }();
   ::syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, 0);
-  if (!made) return tl::unexpected(std::move(made).error());
-  if (made_.size() >= kMax) made_.clear();
-  int fd = made->get();
-  made_.emplace(key, *std::move(made));
+  if (!created) return tl::unexpected(std::move(created).error());
+  if (created_.size() >= kMax) created_.clear();
+  int fd = created->get();
+  created_.emplace(key, *std::move(created));
   return fd;
 }
 

@@ -28,7 +28,7 @@ class MountMappings {
 
  private:
   static constexpr size_t kMax = 1024;
-  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, Fd> made_;
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, Fd> created_;
 };
 
 }  // namespace jail

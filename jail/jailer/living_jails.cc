@@ -9,21 +9,21 @@
 namespace jail {
 
 namespace {
-constexpr size_t kLookedAt = 4;  // per added jail: so at most about a quarter of the table is dead
+constexpr size_t kChecked = 4;  // per added jail: so at most about a quarter of the table is dead
 }  // namespace
 
-// Looks at the next `looked_at` jails of the table and removes the dead among them.
-void LivingJails::forget_dead(size_t looked_at) {
-  looked_at = std::min(looked_at, jails_.size());
-  for (auto jail = jails_.upper_bound(looked_at_last_); looked_at > 0; looked_at--) {
+// Looks at the next `count` jails of the table and removes the dead among them.
+void LivingJails::forget_dead(size_t count) {
+  count = std::min(count, jails_.size());
+  for (auto jail = jails_.upper_bound(last_checked_); count > 0; count--) {
     if (jail == jails_.end()) jail = jails_.begin();
-    looked_at_last_ = jail->first;
+    last_checked_ = jail->first;
     jail = is_alive(jail->second.pidfd.get()) ? std::next(jail) : jails_.erase(jail);
   }
 }
 
 bool LivingJails::has_room() {
-  forget_dead(jails_.size() < kMax ? kLookedAt : kMax);
+  forget_dead(jails_.size() < kMax ? kChecked : kMax);
   return jails_.size() < kMax;
 }
 
@@ -36,10 +36,10 @@ LivingJail& LivingJails::add(int pid, Fd pidfd, uint32_t runner_id, Role role) {
 // A living process has had its number since it was created. So a process that had this number after the jail was
 // added, and before the jail was seen alive here, is the jail's init.
 LivingJail* LivingJails::find(int pid) {
-  auto found = jails_.find(pid);
-  if (found == jails_.end()) return nullptr;
-  if (is_alive(found->second.pidfd.get())) return &found->second;
-  jails_.erase(found);
+  auto it = jails_.find(pid);
+  if (it == jails_.end()) return nullptr;
+  if (is_alive(it->second.pidfd.get())) return &it->second;
+  jails_.erase(it);
   return nullptr;
 }
 
@@ -68,8 +68,8 @@ const LivingJail* LivingJails::home_of_fork(int pidfd, int pid) {
     line[++top] = between->parent;
   }
   for (size_t i = top; i-- > 0;) {
-    const auto again = read_process(line[i]);
-    if (!again || again->parent != line[i + 1]) return nullptr;
+    const auto process = read_process(line[i]);
+    if (!process || process->parent != line[i + 1]) return nullptr;
   }
   return is_alive(pidfd) ? find_home(line[top]) : nullptr;
 }

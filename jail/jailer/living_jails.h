@@ -40,11 +40,11 @@ class LivingJails {
 
  private:
   const LivingJail* find_home(int pid);
-  void forget_dead(size_t looked_at);
+  void forget_dead(size_t count);
 
   uint32_t init_id_;
   std::map<int, LivingJail> jails_;  // by pid; some of the jails may be dead
-  int looked_at_last_ = 0;           // pid
+  int last_checked_ = 0;             // pid
 };
 
 }  // namespace jail

@@ -30,13 +30,13 @@ Result<> keep_needed_rights(std::optional<uint32_t> group) {
   if (const int error = init::limit_bounding_set(needed)) return fail_errno(error, "drop a bounding capability");
   if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
     return fail_errno(errno, "clear the ambient capabilities");
-  Capabilities before, kept;
+  Capabilities before, saved;
   if (::syscall(SYS_capget, &before.header, before.words) < 0) return fail_errno(errno, "capget");
   for (const int capability : kNeeded) {
     const uint32_t bit = 1u << capability % 32;
     if (before.words[capability / 32].permitted & bit) {
-      kept.words[capability / 32].permitted |= bit;
-      kept.words[capability / 32].effective |= bit;
+      saved.words[capability / 32].permitted |= bit;
+      saved.words[capability / 32].effective |= bit;
     } else if (capability != CAP_SYS_RESOURCE) {
       ShortText<64> text;
       text << "the daemon was started without capability " << static_cast<uint64_t>(capability);
@@ -44,7 +44,7 @@ Result<> keep_needed_rights(std::optional<uint32_t> group) {
     }
     // Containers and some machines withhold CAP_SYS_RESOURCE. Then jailed code can lower its oom_score_adj again.
   }
-  if (::syscall(SYS_capset, &kept.header, kept.words) < 0) return fail_errno(errno, "capset");
+  if (::syscall(SYS_capset, &saved.header, saved.words) < 0) return fail_errno(errno, "capset");
   // A change of the group makes this process non-dumpable. It could then not open the files of its children below
   // /proc, which are non-dumpable, too.
   if (::prctl(PR_SET_DUMPABLE, 1) < 0) return fail_errno(errno, "prctl PR_SET_DUMPABLE");

@@ -34,13 +34,13 @@ int take_all_capabilities() {
   return error_of(syscall(SYS_capset, &header, data));
 }
 
-int become_mounter(const StagedMount& wanted) {
-  if (const int error = enter_jail(wanted.init, CLONE_NEWUSER | CLONE_NEWNS)) return error;
+int become_mounter(const StagedMount& mount) {
+  if (const int error = enter_jail(mount.init, CLONE_NEWUSER | CLONE_NEWNS)) return error;
   // These two report no errors: a second call with an invalid id returns the id that is set (setfsuid(2)).
-  setfsgid(wanted.code_id);
-  setfsuid(wanted.code_id);
-  if (static_cast<uint32_t>(setfsgid(static_cast<gid_t>(-1))) != wanted.code_id ||
-      static_cast<uint32_t>(setfsuid(static_cast<uid_t>(-1))) != wanted.code_id)
+  setfsgid(mount.code_id);
+  setfsuid(mount.code_id);
+  if (static_cast<uint32_t>(setfsgid(static_cast<gid_t>(-1))) != mount.code_id ||
+      static_cast<uint32_t>(setfsuid(static_cast<uid_t>(-1))) != mount.code_id)
     return EPERM;
   if (const int error = guard_child()) return error;
   return take_all_capabilities();
@@ -82,12 +82,12 @@ int verify() {
   return (flags.f_flag & ST_NOSUID) && (flags.f_flag & ST_NODEV) ? 0 : EXDEV;
 }
 
-int mount_in_jail(const StagedMount& wanted) {
+int mount_in_jail(const StagedMount& mount) {
   Fd overlay;
-  int error = become_mounter(wanted);
-  if (error == 0) error = move(wanted.staging, "/workspace");
+  int error = become_mounter(mount);
+  if (error == 0) error = move(mount.staging, "/workspace");
   if (error == 0) error = error_of(chdir("/workspace"));
-  if (error == 0) error = move(wanted.workspace, "l");
+  if (error == 0) error = move(mount.workspace, "l");
   if (error == 0) error = make_overlay(overlay);
   if (error == 0) error = move(overlay.get(), "/workspace");
   return error != 0 ? error : verify();
@@ -95,7 +95,7 @@ int mount_in_jail(const StagedMount& wanted) {
 
 }  // namespace
 
-int mount_staged(const StagedMount& wanted) {
+int mount_staged(const StagedMount& mount) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) < 0) return errno;
   const Fd read_end(ends[0]);
@@ -103,7 +103,7 @@ int mount_staged(const StagedMount& wanted) {
   const pid_t child = fork();
   if (child < 0) return errno;
   if (child == 0) {
-    const int error = mount_in_jail(wanted);
+    const int error = mount_in_jail(mount);
     (void)!write(write_end.get(), &error, sizeof error);
     end_in_jail();
   }

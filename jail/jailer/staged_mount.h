@@ -19,6 +19,6 @@ struct StagedMount {
   uint32_t code_id = 0;  // uid and gid of the code in the jail's user namespace
 };
 // Returns 0, or a positive errno: EROFS when the overlay cannot be written, ENOTSUP when the result is no overlay.
-int mount_staged(const StagedMount& wanted);
+int mount_staged(const StagedMount& mount);
 
 }  // namespace jail

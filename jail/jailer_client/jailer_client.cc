@@ -9,23 +9,23 @@
 
 namespace jail {
 
-JailerClient::JailerClient(Loop& loop, AsyncFd socket, std::function<void()> lost, Error (*gone)())
-    : loop_(loop), socket_(std::move(socket)), lost_(std::move(lost)), why_gone_(gone), tasks_(loop) {}
+JailerClient::JailerClient(Loop& loop, AsyncFd socket, std::function<void()> lost, Error (*exited)())
+    : loop_(loop), socket_(std::move(socket)), lost_(std::move(lost)), exit_reason_(exited), tasks_(loop) {}
 
 Result<std::unique_ptr<JailerClient>> JailerClient::start(Loop& loop, Fd socket, std::function<void()> lost) {
   int flags = fcntl(socket.get(), F_GETFL);
   if (fcntl(socket.get(), F_SETFL, flags | O_NONBLOCK) < 0) return fail_errno(errno, "jailer socket");
   TRY(AsyncFd async, AsyncFd::adopt(loop, std::move(socket)));
-  return start(loop, std::move(async), std::move(lost), jailer_gone);
+  return start(loop, std::move(async), std::move(lost), jailer_exited);
 }
 
 std::unique_ptr<JailerClient> JailerClient::start_of_zygote(Loop& loop, AsyncFd socket, std::function<void()> lost) {
-  return start(loop, std::move(socket), std::move(lost), zygote_gone);
+  return start(loop, std::move(socket), std::move(lost), zygote_exited);
 }
 
 std::unique_ptr<JailerClient> JailerClient::start(Loop& loop, AsyncFd socket, std::function<void()> lost,
-                                                  Error (*gone)()) {
-  auto client = std::unique_ptr<JailerClient>(new JailerClient(loop, std::move(socket), std::move(lost), gone));
+                                                  Error (*exited)()) {
+  auto client = std::unique_ptr<JailerClient>(new JailerClient(loop, std::move(socket), std::move(lost), exited));
   client->tasks_.spawn(client->read_answers());
   return client;
 }
@@ -44,35 +44,36 @@ Task<> JailerClient::read_answers() {
       continue;  // the request was cancelled: a pidfd in the answer is closed, and the jail sees its control socket end
     const auto waiting = std::move(it->second);
     waiting_.erase(it);
-    Answer whole;
-    whole.message = answer;
-    if (!received->fds.empty()) whole.descriptor = std::move(received->fds[0]);
-    waiting.resolve(std::move(whole));
+    Answer full;
+    full.message = answer;
+    if (!received->fds.empty()) full.descriptor = std::move(received->fds[0]);
+    waiting.resolve(std::move(full));
   }
-  gone_ = true;
-  for (const auto& [token, waiting] : std::exchange(waiting_, {})) waiting.resolve(tl::unexpected<Error>(why_gone_()));
+  exited_ = true;
+  for (const auto& [token, waiting] : std::exchange(waiting_, {}))
+    waiting.resolve(tl::unexpected<Error>(exit_reason_()));
   loop_.defer(lost_);
 }
 
 bool JailerClient::is_gone() const {
   pollfd socket{socket_.get(), 0, 0};
-  return gone_ || (::poll(&socket, 1, 0) > 0 && (socket.revents & POLLHUP) != 0);
+  return exited_ || (::poll(&socket, 1, 0) > 0 && (socket.revents & POLLHUP) != 0);
 }
 
 Task<Result<JailerClient::Answer>> JailerClient::ask(Order order, std::vector<int> fds) {
-  if (gone_) co_return tl::unexpected<Error>(why_gone_());
+  if (exited_) co_return tl::unexpected<Error>(exit_reason_());
   order.token = next_token_++;
   for (;;) {
     auto sent = send_message(socket_.get(), &order, sizeof order, fds);
     if (sent) break;
-    if (is_gone()) co_return tl::unexpected<Error>(why_gone_());
+    if (is_gone()) co_return tl::unexpected<Error>(exit_reason_());
     if (sent.error().code != Code::unavailable)
       co_return tl::unexpected<Error>(std::move(sent).error().within("ask the jailer"));
     Event soon;  // the queue is full. Several tasks may wait here and the socket has one writer slot, so poll by timer
-    Deadline again(loop_, std::chrono::milliseconds(1), [&soon] { soon.fire(); });
+    Deadline deadline(loop_, std::chrono::milliseconds(1), [&soon] { soon.fire(); });
     co_await soon;
   }
-  OneShot<Result<Answer>> done(loop_, tl::unexpected<Error>(why_gone_()));
+  OneShot<Result<Answer>> done(loop_, tl::unexpected<Error>(exit_reason_()));
   waiting_.emplace(order.token, done.resolver());
   CO_TRY(Answer answer, co_await done);
   // This client may be destroyed by now.
@@ -153,13 +154,13 @@ Task<Result<HeldFiles>> JailerClient::count_files(int pidfd) {
   order.type = OrderType::count_files;
   std::vector<int> list{pidfd};
   CO_TRY(auto answer, co_await ask(order, std::move(list)));
-  HeldFiles held;
-  held.bytes = answer.message.held_bytes;
-  held.files = answer.message.held_files;
-  held.written = answer.message.written_bytes;
-  held.is_partial = answer.message.is_partial != 0;
-  held.is_denied = answer.message.is_denied != 0;
-  co_return held;
+  HeldFiles files;
+  files.bytes = answer.message.held_bytes;
+  files.files = answer.message.held_files;
+  files.written = answer.message.written_bytes;
+  files.is_partial = answer.message.is_partial != 0;
+  files.is_denied = answer.message.is_denied != 0;
+  co_return files;
 }
 
 bool JailerClient::end(int pidfd) {

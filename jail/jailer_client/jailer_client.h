@@ -84,16 +84,16 @@ class JailerClient {
     JailerAnswer message{};
     Fd descriptor;  // a pidfd, or a listener
   };
-  JailerClient(Loop& loop, AsyncFd socket, std::function<void()> lost, Error (*gone)());
-  static std::unique_ptr<JailerClient> start(Loop& loop, AsyncFd socket, std::function<void()> lost, Error (*gone)());
+  JailerClient(Loop& loop, AsyncFd socket, std::function<void()> lost, Error (*exited)());
+  static std::unique_ptr<JailerClient> start(Loop& loop, AsyncFd socket, std::function<void()> lost, Error (*exited)());
   Task<Result<Answer>> ask(Order order, std::vector<int> fds);
   Task<> read_answers();
 
   Loop& loop_;
   AsyncFd socket_;
   std::function<void()> lost_;
-  Error (*why_gone_)();
-  bool gone_ = false;
+  Error (*exit_reason_)();
+  bool exited_ = false;
   uint64_t next_token_ = 1;
   std::unordered_map<uint64_t, OneShot<Result<Answer>>::Resolver> waiting_;
   Scope tasks_;  // last: cancelled first

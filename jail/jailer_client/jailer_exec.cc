@@ -31,12 +31,12 @@ int keep_capabilities() {
 }
 
 // Returns only if a call fails.
-int become_jailer(const JailerExec& wanted) {
-  const int program = ::fcntl(wanted.program, F_DUPFD_CLOEXEC, kFirstFreeFd);
-  const int socket = ::fcntl(wanted.socket, F_DUPFD_CLOEXEC, kFirstFreeFd);
+int become_jailer(const JailerExec& jailer_exec) {
+  const int program = ::fcntl(jailer_exec.program, F_DUPFD_CLOEXEC, kFirstFreeFd);
+  const int socket = ::fcntl(jailer_exec.socket, F_DUPFD_CLOEXEC, kFirstFreeFd);
   if (program < 0 || socket < 0 || ::dup2(socket, kJailerSocketFd) < 0) return errno;
   if (::syscall(SYS_close_range, kJailerSocketFd + 1, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */) < 0) return errno;
-  if (wanted.keeps_capabilities) {
+  if (jailer_exec.keeps_capabilities) {
     if (const int error = keep_capabilities()) return error;
   }
   char name[] = "warder-jailer";
@@ -47,20 +47,20 @@ int become_jailer(const JailerExec& wanted) {
 }
 
 int run_child(void* argument) {
-  auto* wanted = static_cast<JailerExec*>(argument);
-  wanted->error = become_jailer(*wanted);
+  auto* requested = static_cast<JailerExec*>(argument);
+  requested->error = become_jailer(*requested);
   ::_exit(127);
 }
 
 }  // namespace
 
-int exec_jailer(JailerExec wanted, void* stack) {
-  wanted.error = 0;
+int exec_jailer(JailerExec jailer_exec, void* stack) {
+  jailer_exec.error = 0;
   const int child =
-      ::clone(run_child, static_cast<char*>(stack) + kJailerStackBytes, CLONE_VM | CLONE_VFORK | SIGCHLD, &wanted);
+      ::clone(run_child, static_cast<char*>(stack) + kJailerStackBytes, CLONE_VM | CLONE_VFORK | SIGCHLD, &jailer_exec);
   if (child < 0) return errno;
-  if (wanted.error != 0) ::syscall(SYS_wait4, child, nullptr, 0, nullptr);
-  return wanted.error;
+  if (jailer_exec.error != 0) ::syscall(SYS_wait4, child, nullptr, 0, nullptr);
+  return jailer_exec.error;
 }
 
 }  // namespace jail

@@ -18,6 +18,6 @@ constexpr unsigned long kJailerStackBytes = 64 << 10;
 // Returns 0 after the exec, or a positive errno: then no child is left. The program inherits descriptors 0, 1, 2 and
 // its socket, and no environment. `stack`: kJailerStackBytes, for the child, which uses the caller's memory until its
 // exec; the caller waits for that.
-int exec_jailer(JailerExec wanted, void* stack);
+int exec_jailer(JailerExec jailer_exec, void* stack);
 
 }  // namespace jail

@@ -22,8 +22,8 @@ constexpr auto kQuiet = 2ms;           // after the last event: lets an answer b
 constexpr auto kForgetAfter = 10min;   // a shelf without a request for this long is dropped
 constexpr auto kJailReadyLimit = 60s;  // whole seconds are needed only under emulation
 constexpr auto kForkLimit = 5s;        // usually a millisecond
-constexpr auto kRetryAfter = 1s;       // doubled after each failure, up to kRetryMost
-constexpr auto kRetryMost = 60s;
+constexpr auto kRetryAfter = 1s;       // doubled after each failure, up to kMaxRetryDelay
+constexpr auto kMaxRetryDelay = 60s;
 constexpr unsigned kWaitingWeight = 1, kRunningWeight = 100;  // cpu.weight
 constexpr uint32_t kMaxForks = 2000;  // of one zygote, because its forks share address layout and hash seed
 constexpr std::chrono::minutes kOldestZygote = 1h;
@@ -74,7 +74,7 @@ std::string key_of(const Host& host, const Spec& spec, const policies::PoolRules
   std::string key = fmt::format("{} {} {} {} {} {} {} {}\n", language_name(spec.language),
                                 static_cast<const void*>(spec.filter.get()), spec.limits.tmp_bytes,
                                 spec.limits.tmp_files, spec.isolation.landlock == policies::Need::required,
-                                spec.listens, spec.shown.memory_bytes, shown_processors(spec.shown.cpus));
+                                spec.listens, spec.displayed.memory_bytes, shown_processors(spec.displayed.cpus));
   auto enforcement = host.cgroups ? Enforcement::with_cgroup : Enforcement::alone;
   for (const auto& limit : resource_limits_of(spec.language, spec.limits, enforcement))
     key += fmt::format("{}={}:{} ", limit.resource, limit.soft, limit.hard);
@@ -111,11 +111,11 @@ struct Pool::Shelf {
   Spec spec;
   policies::PoolRules rules;
   std::deque<std::unique_ptr<WaitingJail>> waiting;  // oldest first
-  Monotonic::time_point asked_at = Monotonic::now();
-  double asked_per_second = 0;  // smoothed
-  uint32_t asked = 0;           // requests since the last look
-  uint32_t missed_now = 0;      // how many of these found no waiting jail
-  uint32_t missed = 0;          // the largest missed_now of a look; decreases by one every ten looks
+  Monotonic::time_point requested_at = Monotonic::now();
+  double requests_per_second = 0;  // smoothed
+  uint32_t requested = 0;          // requests since the last look
+  uint32_t missed_now = 0;         // how many of these found no waiting jail
+  uint32_t missed = 0;             // the largest missed_now of a look; decreases by one every ten looks
   uint32_t looks = 0;
   double build_seconds = 0.05;     // smoothed
   uint64_t bytes = 0;              // of one jail
@@ -130,7 +130,7 @@ struct Pool::Shelf {
   bool has_zygote() const {
     return zygote && zygote->alive() && forked < kMaxForks && Monotonic::now() - zygote->ready_at() < kOldestZygote;
   }
-  uint64_t held() const { return bytes * waiting.size() + (zygote ? usual_bytes(spec.language).zygote : 0); }
+  uint64_t waiting_bytes() const { return bytes * waiting.size() + (zygote ? usual_bytes(spec.language).zygote : 0); }
   // A zygote near its last fork or its largest age gets a successor before that.
   bool wants_zygote() const {
     return forks() && (!has_zygote() || forked >= kForksBeforeSuccessor ||
@@ -139,7 +139,7 @@ struct Pool::Shelf {
   // Without a zygote, executions at this rate, or so many in all, cost more than starting one, even while they keep
   // every processor busy.
   bool needs_zygote() const {
-    return wants_zygote() && (asked_per_second + asked >= kOftenPerSecond || without_zygote >= kStartsForZygote);
+    return wants_zygote() && (requests_per_second + requested >= kOftenPerSecond || without_zygote >= kStartsForZygote);
   }
   void miss() {
     missed_now++;
@@ -147,14 +147,14 @@ struct Pool::Shelf {
   }
   uint32_t max_idle() const { return forks() ? rules.max_idle * kForksForOne : rules.max_idle; }
   size_t target() const {
-    auto stock = static_cast<uint32_t>(std::ceil(asked_per_second * build_seconds * kStock));
+    auto stock = static_cast<uint32_t>(std::ceil(requests_per_second * build_seconds * kStock));
     return std::clamp(std::max(stock, missed), rules.min_idle, max_idle());
   }
   // The share of the wanted jails that exists. 1: the shelf is full.
   double share() const {
     if (wants_zygote()) return 0;
-    size_t wanted = target();
-    return waiting.size() >= wanted ? 1 : static_cast<double>(waiting.size()) / static_cast<double>(wanted);
+    size_t required = target();
+    return waiting.size() >= required ? 1 : static_cast<double>(waiting.size()) / static_cast<double>(required);
   }
 };
 
@@ -172,20 +172,22 @@ Pool::~Pool() {
   idle_ = nullptr;
 }
 
-void Pool::retire(std::unique_ptr<Jail> jail, TeardownQueue::Left left) { used_.end(std::move(jail), left); }
+void Pool::retire(std::unique_ptr<Jail> jail, TeardownQueue::Remainder remaining) {
+  used_.end(std::move(jail), remaining);
+}
 
 Pool::Shelf& Pool::shelf_of(const std::string& tenant, const Spec& spec, const policies::PoolRules& rules,
                             WorkspaceAccess access) {
-  auto [it, made] = shelves_.try_emplace(shelf_key(tenant, access, key_of(host_, spec, rules)));
+  auto [it, inserted] = shelves_.try_emplace(shelf_key(tenant, access, key_of(host_, spec, rules)));
   Shelf& shelf = it->second;
-  if (made) {
+  if (inserted) {
     shelf.tenant = tenant;
     shelf.spec = spec;
     if (tenant.empty()) shelf.spec.command = warm_command(spec, rules);
     shelf.bytes = tenant.empty() ? usual_bytes(spec.language).jail : usual_bytes(spec.language).fork;
   }
   shelf.rules = rules;
-  shelf.asked_at = Monotonic::now();
+  shelf.requested_at = Monotonic::now();
   return shelf;
 }
 
@@ -195,25 +197,25 @@ void Pool::expect(const Spec& spec, const policies::PoolRules& rules) {
   wake();
 }
 
-std::optional<Pool::Taken> Pool::take_waiting(Shelf& shelf) {
+std::optional<Pool::PooledJail> Pool::take_waiting(Shelf& shelf) {
   if (shelf.waiting.empty()) return std::nullopt;
   auto waiting = std::move(shelf.waiting.front());
   shelf.waiting.pop_front();
   waiting->watching.cancel_all();
-  Taken taken;
-  taken.jail = std::move(waiting->jail);
-  if (taken.jail->cgroup()) (void)taken.jail->cgroup().set_weight(kRunningWeight);
-  taken.origin.start = shelf.forks() ? Start::fork : Start::exec;
-  taken.origin.waited_ms = ms_since(taken.jail->ready()->at);
-  if (shelf.zygote) taken.origin.zygote_age_ms = ms_since(shelf.zygote->ready_at());
-  return taken;
+  PooledJail pooled;
+  pooled.jail = std::move(waiting->jail);
+  if (pooled.jail->cgroup()) (void)pooled.jail->cgroup().set_weight(kRunningWeight);
+  pooled.origin.start = shelf.forks() ? Start::fork : Start::exec;
+  pooled.origin.waited_ms = ms_since(pooled.jail->ready()->at);
+  if (shelf.zygote) pooled.origin.zygote_age_ms = ms_since(shelf.zygote->ready_at());
+  return pooled;
 }
 
-Task<std::optional<Pool::Taken>> Pool::take(std::string tenant, Spec spec, policies::PoolRules rules,
-                                            WorkspaceMount workspace) {
+Task<std::optional<Pool::PooledJail>> Pool::take(std::string tenant, Spec spec, policies::PoolRules rules,
+                                                 WorkspaceMount workspace) {
   if (!tenant.empty() && may_fork(spec, rules)) {
     Shelf& forks = shelf_of(tenant, spec, rules, workspace.access);
-    forks.asked++;
+    forks.requested++;
     if (forks.directory && !is_same_folder(forks.directory.get(), workspace.directory)) {  // removed, and made again
       forks.waiting.clear();
       forks.directory.reset();
@@ -229,7 +231,7 @@ Task<std::optional<Pool::Taken>> Pool::take(std::string tenant, Spec spec, polic
       Origin origin{Start::fork, 0, ms_since(forks.zygote->ready_at())};
       const bool is_crowded = running_ >= limits_.processors;
       auto jail = co_await build(forks, is_crowded ? JailPurpose::execution_in_crowd : JailPurpose::execution);
-      if (jail) co_return Taken{*std::move(jail), origin};
+      if (jail) co_return PooledJail{*std::move(jail), origin};
       log_warning("a fork for {}: {}", tenant, jail.error().what);
       co_return std::nullopt;
     }
@@ -237,7 +239,7 @@ Task<std::optional<Pool::Taken>> Pool::take(std::string tenant, Spec spec, polic
   }
   if (rules.max_idle == 0) co_return std::nullopt;
   Shelf& shelf = shelf_of({}, spec, rules, WorkspaceAccess::direct);
-  shelf.asked++;
+  shelf.requested++;
   auto waiting = take_waiting(shelf);
   if (!waiting) {
     shelf.miss();
@@ -248,8 +250,8 @@ Task<std::optional<Pool::Taken>> Pool::take(std::string tenant, Spec spec, polic
 
 // For TypeScript. Its own jails wait only after a first request, so this takes a waiting JavaScript jail. Its runner
 // runs TypeScript, too, and loads the library when it gets the program.
-std::optional<Pool::Taken> Pool::take_of_javascript(const std::string& tenant, Spec spec,
-                                                    const policies::PoolRules& rules, WorkspaceAccess access) {
+std::optional<Pool::PooledJail> Pool::take_of_javascript(const std::string& tenant, Spec spec,
+                                                         const policies::PoolRules& rules, WorkspaceAccess access) {
   if (spec.language != Language::typescript) return std::nullopt;
   spec.language = Language::javascript;
   const std::string key = key_of(host_, spec, rules);
@@ -297,10 +299,10 @@ std::map<Language, Pool::Stock> Pool::stock() const {
     stock.jails += static_cast<uint32_t>(shelf.waiting.size());
     stock.wanted += static_cast<uint32_t>(shelf.target());
     stock.zygotes += shelf.zygote ? 1 : 0;
-    stock.bytes += shelf.held();
+    stock.bytes += shelf.waiting_bytes();
     stock.starting += key == building_ ? 1 : 0;
     stock.fewest += shelf.rules.min_idle;
-    stock.most += shelf.max_idle();
+    stock.max += shelf.max_idle();
   }
   return all;
 }
@@ -313,9 +315,9 @@ std::set<std::string> Pool::troubles() const {
 }
 
 bool Pool::affordable(const Shelf& shelf) const {
-  uint64_t held = shelf.wants_zygote() ? usual_bytes(shelf.spec.language).zygote : shelf.bytes;
-  for (const auto& [key, other] : shelves_) held += other.held();
-  return held <= limits_.memory_bytes;
+  uint64_t pooled = shelf.wants_zygote() ? usual_bytes(shelf.spec.language).zygote : shelf.bytes;
+  for (const auto& [key, other] : shelves_) pooled += other.waiting_bytes();
+  return pooled <= limits_.memory_bytes;
 }
 
 // The shelf with the smallest share of its wanted jails; nullptr while executions need the processors.
@@ -343,7 +345,7 @@ Task<> Pool::keep_filled() {
       if (shelf->wants_zygote()) {
         co_await start_zygote(std::move(key));
       } else {
-        co_await add_one(std::move(key));
+        co_await add_entry(std::move(key));
       }
       building_.clear();
       continue;
@@ -374,8 +376,8 @@ Task<> Pool::start_zygote(std::string key) {
   shelf.forked = shelf.without_zygote = 0;
 }
 
-Task<> Pool::add_one(std::string key) {
-  auto began = Monotonic::now();
+Task<> Pool::add_entry(std::string key) {
+  auto started = Monotonic::now();
   const uint64_t cleared = cleared_;
   auto built = co_await build(shelves_.at(key), JailPurpose::stock);
   Result<> done{};
@@ -400,7 +402,7 @@ Task<> Pool::add_one(std::string key) {
   }
   shelf.retry_after = kRetryAfter;
   if (!shelf.wants_zygote()) shelf.trouble.clear();
-  shelf.build_seconds += 0.3 * (ms_since(began) / 1000 - shelf.build_seconds);
+  shelf.build_seconds += 0.3 * (ms_since(started) / 1000 - shelf.build_seconds);
   auto waiting = std::make_unique<WaitingJail>(host_.loop);
   waiting->jail = *std::move(built);
   if (waiting->jail->cgroup()) {
@@ -419,7 +421,7 @@ void Pool::back_off(Shelf& shelf, const Error& error) {
   if (shelf.trouble != trouble)
     log_warning("{}; next try in {} s, later tries at longer intervals", trouble, shelf.retry_after.count() / 1000);
   shelf.trouble = std::move(trouble);
-  shelf.retry_after = std::min<std::chrono::milliseconds>(shelf.retry_after * 2, kRetryMost);
+  shelf.retry_after = std::min<std::chrono::milliseconds>(shelf.retry_after * 2, kMaxRetryDelay);
 }
 
 // A waiting jail sends no reports: any report of init means its end.
@@ -433,7 +435,7 @@ Task<> Pool::discard(std::string key, const WaitingJail* waiting) {
   co_await next_turn(host_.loop);  // by then the watching task has ended
   auto it = shelves_.find(key);
   if (it == shelves_.end()) co_return;
-  std::erase_if(it->second.waiting, [&](const auto& one) { return one.get() == waiting; });
+  std::erase_if(it->second.waiting, [&](const auto& item) { return item.get() == waiting; });
   wake();
 }
 
@@ -441,14 +443,14 @@ void Pool::tend() {
   auto now = Monotonic::now();
   for (auto it = shelves_.begin(); it != shelves_.end();) {
     Shelf& shelf = it->second;
-    shelf.asked_per_second += 0.3 * (shelf.asked - shelf.asked_per_second);
-    shelf.asked = shelf.missed_now = 0;
+    shelf.requests_per_second += 0.3 * (shelf.requested - shelf.requests_per_second);
+    shelf.requested = shelf.missed_now = 0;
     if (++shelf.looks % 10 == 0 && shelf.missed > 0) shelf.missed--;
     while (!shelf.waiting.empty() && now - shelf.waiting.front()->jail->ready()->at > kOldest)
       shelf.waiting.pop_front();
     while (shelf.waiting.size() > shelf.target()) shelf.waiting.pop_front();
     if (shelf.zygote && !shelf.has_zygote()) shelf.zygote = nullptr;  // its jails own it until they end
-    it = now - shelf.asked_at > kForgetAfter ? shelves_.erase(it) : std::next(it);
+    it = now - shelf.requested_at > kForgetAfter ? shelves_.erase(it) : std::next(it);
   }
   wake();
   tending_ = Deadline(host_.loop, kTendEvery, [this] { tend(); });

@@ -27,7 +27,7 @@ class Pool {
     uint64_t memory_bytes = 0;  // of all waiting jails, estimated by known sizes of jails of the same kind
     uint32_t processors = 1;    // executions that may run at the same time before refilling stops
   };
-  struct Taken {
+  struct PooledJail {
     std::unique_ptr<Jail> jail;
     Origin origin;
   };
@@ -41,9 +41,10 @@ class Pool {
   // A waiting jail that fits `spec` exactly; only the limits that a cgroup holds may differ, because they can still
   // change. If no jail waits but the tenant has a zygote: a new fork. Empty: the caller builds a jail. `workspace` is
   // attached to the tenant's forks while they wait; its directory is borrowed.
-  Task<std::optional<Taken>> take(std::string tenant, Spec spec, policies::PoolRules rules, WorkspaceMount workspace);
+  Task<std::optional<PooledJail>> take(std::string tenant, Spec spec, policies::PoolRules rules,
+                                       WorkspaceMount workspace);
   // Ends a used jail; the caller does not wait for its end.
-  void retire(std::unique_ptr<Jail> jail, TeardownQueue::Left left);
+  void retire(std::unique_ptr<Jail> jail, TeardownQueue::Remainder remaining);
   // Ends all waiting jails; later jails are built new. For changed policies.
   void clear();
   // Ends all waiting jails and zygotes, and builds others in their place, for the same kinds of execution. For what a
@@ -55,9 +56,9 @@ class Pool {
     uint32_t jails = 0;
     uint32_t wanted = 0;
     uint32_t zygotes = 0;
-    uint64_t bytes = 0;             // memory that they hold, as far as known
-    uint32_t starting = 0;          // jails and zygotes that are being built
-    uint32_t fewest = 0, most = 0;  // bounds of `wanted`: the policies' min_idle and max_idle
+    uint64_t bytes = 0;            // memory that they hold, as far as known
+    uint32_t starting = 0;         // jails and zygotes that are being built
+    uint32_t fewest = 0, max = 0;  // bounds of `wanted`: the policies' min_idle and max_idle
   };
   std::map<Language, Stock> stock() const;
   // What cannot be built ahead of time now, and why. Executions still start, in another way.
@@ -84,15 +85,15 @@ class Pool {
   // An empty tenant: jails with an interpreter of their own, for any tenant. Else: forks of that tenant's zygote.
   Shelf& shelf_of(const std::string& tenant, const Spec& spec, const policies::PoolRules& rules,
                   WorkspaceAccess access);
-  std::optional<Taken> take_waiting(Shelf& shelf);
-  std::optional<Taken> take_of_javascript(const std::string& tenant, Spec spec, const policies::PoolRules& rules,
-                                          WorkspaceAccess access);
+  std::optional<PooledJail> take_waiting(Shelf& shelf);
+  std::optional<PooledJail> take_of_javascript(const std::string& tenant, Spec spec, const policies::PoolRules& rules,
+                                               WorkspaceAccess access);
   Task<Result<std::unique_ptr<Jail>>> build(Shelf& shelf, JailPurpose purpose);
   Task<> start_zygote(std::string key);
   Shelf* neediest();
   bool affordable(const Shelf& shelf) const;
   Task<> keep_filled();
-  Task<> add_one(std::string key);
+  Task<> add_entry(std::string key);
   Task<> watch(std::string key, WaitingJail* waiting);
   Task<> discard(std::string key, const WaitingJail* waiting);
   static void back_off(Shelf& shelf, const Error& error);

@@ -19,11 +19,13 @@ constexpr uint64_t kAtRestUs = 500;  // CPU time that the runner needs to go to 
 TeardownQueue::TeardownQueue(Loop& loop, std::function<bool()> is_crowded)
     : loop_(loop), is_crowded_(std::move(is_crowded)), tasks_(loop) {}
 
-void TeardownQueue::end(std::unique_ptr<Jail> jail, Left left) { tasks_.spawn(end_later(std::move(jail), left)); }
+void TeardownQueue::end(std::unique_ptr<Jail> jail, Remainder remaining) {
+  tasks_.spawn(end_later(std::move(jail), remaining));
+}
 
-Task<> TeardownQueue::end_later(std::unique_ptr<Jail> jail, Left left) {
+Task<> TeardownQueue::end_later(std::unique_ptr<Jail> jail, Remainder remaining) {
   co_await sleep_for(loop_, kEndAfter);
-  if (left == Left::little && is_crowded_() && staying_ < kMaxStaying) {
+  if (remaining == Remainder::little && is_crowded_() && staying_ < kMaxStaying) {
     staying_++;
     co_await stay(*jail);
     staying_--;

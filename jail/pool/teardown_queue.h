@@ -17,7 +17,7 @@ class TeardownQueue {
  public:
   // The content of a jail after its answer. `little`: only its runner, and the program used at most kLittleBytes; some
   // dozens of these jails do no harm.
-  enum class Left { anything, little };
+  enum class Remainder { anything, little };
   static constexpr uint64_t kLittleBytes = 32 << 20;
 
   // `is_crowded`: true if there are as many executions as processors. The loop must outlive the queue.
@@ -25,10 +25,10 @@ class TeardownQueue {
 
   // Kills the jail after 2 ms. A jail with Left::little stays for up to 200 ms while is_crowded(). A cgroup freezes it
   // for that time. Without a cgroup it is checked every 10 to 50 ms, and killed if it used CPU time.
-  void end(std::unique_ptr<Jail> jail, Left left);
+  void end(std::unique_ptr<Jail> jail, Remainder remaining);
 
  private:
-  Task<> end_later(std::unique_ptr<Jail> jail, Left left);
+  Task<> end_later(std::unique_ptr<Jail> jail, Remainder remaining);
   Task<> stay(Jail& jail);
 
   Loop& loop_;

@@ -13,7 +13,7 @@ namespace jail {
 namespace {
 constexpr size_t kPart = 64 * 1024;
 char read_part[kPart];  // shared by all captures: there is one thread, and no code waits between read() and take()
-constexpr size_t kLineShown = 200;  // bytes of a line in a progress message
+constexpr size_t kMaxLineBytes = 200;  // bytes of a line in a progress message
 
 // Eight bytes at a time: three to four times as fast as std::count for any text. A program may write very fast.
 uint64_t count_lines(std::string_view text) {
@@ -23,8 +23,8 @@ uint64_t count_lines(std::string_view text) {
     uint64_t word = 0;
     memcpy(&word, text.data(), sizeof word);
     word ^= kNewlines;                                         // now each newline is a zero byte,
-    uint64_t found = ~(((word & kLow) + kLow) | word | kLow);  // and exactly the top bits of the zero bytes are set
-    lines += ((found >> 7) * kOnes) >> 56;                     // the sum of the eight bits
+    uint64_t total = ~(((word & kLow) + kLow) | word | kLow);  // and exactly the top bits of the zero bytes are set
+    lines += ((total >> 7) * kOnes) >> 56;                     // the sum of the eight bits
     text.remove_prefix(sizeof word);
   }
   return lines + static_cast<uint64_t>(std::count(text.begin(), text.end(), '\n'));
@@ -44,7 +44,7 @@ void Capture::take(std::string_view part) {
   bytes_ += part.size();
   lines_ += count_lines(part);
   terminal_.add(part, ready_);
-  shown_.add(ready_, limits_.inline_bytes / 2);
+  visible_.add(ready_, limits_.inline_bytes / 2);
   if (progressed_) {
     follow_lines(ready_);
     progressed_(bytes_, line_);
@@ -69,7 +69,7 @@ void Capture::Ends::add(std::string_view part, size_t half) {
 }
 
 Capture::Ends Capture::shown_with_line() const {
-  Ends all = shown_;
+  Ends all = visible_;
   all.add(terminal_.line(), limits_.inline_bytes / 2);
   return all;
 }
@@ -77,17 +77,17 @@ Capture::Ends Capture::shown_with_line() const {
 void Capture::follow_lines(std::string_view part) {
   size_t end = part.rfind('\n');
   if (end == std::string_view::npos) {
-    unfinished_.append(part.substr(0, kLineShown - unfinished_.size()));
+    unfinished_.append(part.substr(0, kMaxLineBytes - unfinished_.size()));
     return;
   }
   std::string_view last = part.substr(0, end);
   size_t before = last.rfind('\n');
   if (before == std::string_view::npos) {  // the line began in an earlier part
-    line_ = unfinished_.append(last.substr(0, kLineShown - unfinished_.size()));
+    line_ = unfinished_.append(last.substr(0, kMaxLineBytes - unfinished_.size()));
   } else {
-    line_ = last.substr(before + 1, kLineShown);
+    line_ = last.substr(before + 1, kMaxLineBytes);
   }
-  unfinished_ = part.substr(end + 1, kLineShown);
+  unfinished_ = part.substr(end + 1, kMaxLineBytes);
 }
 
 Task<> Capture::drain(AsyncFd& pipe, LoopShare& share) {
@@ -124,22 +124,22 @@ void Capture::drain_now(AsyncFd& pipe) {
 }
 
 std::string Capture::text() const {
-  const Ends shown = shown_with_line();
-  if (!shown.is_cut()) return valid_utf8(shown.head + shown.tail);
-  std::string_view head(shown.head), tail(shown.tail);
+  const Ends visible = shown_with_line();
+  if (!visible.is_cut()) return valid_utf8(visible.head + visible.tail);
+  std::string_view head(visible.head), tail(visible.tail);
   head = head.substr(0, whole_utf8_prefix(head));
   while (!tail.empty() && (static_cast<unsigned char>(tail[0]) & 0xC0) == 0x80) tail.remove_prefix(1);
-  uint64_t left_out = shown.bytes - head.size() - tail.size();
+  uint64_t left_out = visible.bytes - head.size() - tail.size();
   return valid_utf8(head) + fmt::format("\n[... {} bytes left out ...]\n", left_out) + valid_utf8(tail);
 }
 
 std::string Capture::last(size_t bytes) const {
-  const Ends shown = shown_with_line();
-  std::string_view head(shown.head), tail(shown.tail);
-  if (tail.size() >= bytes || shown.is_cut())
+  const Ends visible = shown_with_line();
+  std::string_view head(visible.head), tail(visible.tail);
+  if (tail.size() >= bytes || visible.is_cut())
     return std::string(tail.substr(tail.size() - std::min(tail.size(), bytes)));
   head.remove_prefix(head.size() - std::min(head.size(), bytes - tail.size()));
-  return std::string(head) + shown.tail;
+  return std::string(head) + visible.tail;
 }
 
 }  // namespace jail

@@ -59,7 +59,7 @@ class Capture {
   std::function<void()> overflowed_;
   std::function<void(uint64_t, std::string_view)> progressed_;
   TerminalText terminal_;
-  Ends shown_;                     // without the terminal's line
+  Ends visible_;                   // without the terminal's line
   std::string ready_;              // what the terminal has just finished; empty between two parts
   std::string line_, unfinished_;  // the last whole line, and the begin of the next; at most as many bytes as are shown
   uint64_t bytes_ = 0, lines_ = 0;

@@ -20,8 +20,8 @@ constexpr int kPacketsInATurn = 8;
 
 // True if the guest sends no more. recv() returns 0 at its end of file, and also for an empty packet.
 bool has_ended(int socket) {
-  pollfd look{socket, POLLRDHUP, 0};
-  return ::poll(&look, 1, 0) != 0;
+  pollfd check{socket, POLLRDHUP, 0};
+  return ::poll(&check, 1, 0) != 0;
 }
 }  // namespace
 
@@ -29,8 +29,8 @@ Task<Result<>> GuestChannel::send(std::string text) {
   return send_shared(std::make_shared<const std::string>(std::move(text)));
 }
 
-Task<Result<>> GuestChannel::send_shared(std::shared_ptr<const std::string> whole) {
-  const std::string& text = *whole;
+Task<Result<>> GuestChannel::send_shared(std::shared_ptr<const std::string> full) {
+  const std::string& text = *full;
   std::string part;
   size_t at = 0;
   int packets = 0;
@@ -71,7 +71,7 @@ void GuestChannel::end_sending() {
 }
 
 Task<Result<std::optional<std::string>>> GuestChannel::receive_text() {
-  std::string whole;
+  std::string text;
   for (int packets = 1;; packets++) {
     if (packets % kPacketsInATurn == 0) co_await next_turn(*loop_);  // other tasks first, however fast it writes
     iovec part{packet, kPacketBytes};
@@ -92,10 +92,10 @@ Task<Result<std::optional<std::string>>> GuestChannel::receive_text() {
     if (message.msg_flags & MSG_CTRUNC) co_return fail(Code::invalid, "the guest sent descriptors");
     char mark = packet[0];
     if (mark != 'M' && mark != 'F') co_return fail(Code::invalid, "a packet of the guest has no part mark");
-    whole.append(packet + 1, static_cast<size_t>(n) - 1);
-    if (whole.size() > max_bytes_)
+    text.append(packet + 1, static_cast<size_t>(n) - 1);
+    if (text.size() > max_bytes_)
       co_return fail(Code::invalid, fmt::format("a message of the guest is over {} bytes", max_bytes_));
-    if (mark == 'F') co_return std::optional<std::string>(std::move(whole));
+    if (mark == 'F') co_return std::optional<std::string>(std::move(text));
     if (n == 1) co_return fail(Code::invalid, "an empty part of a message");  // else a flood of these never ends
   }
 }

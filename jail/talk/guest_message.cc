@@ -14,13 +14,13 @@ constexpr size_t kCountFrom = 64 << 10;    // shorter texts cannot hold many val
 constexpr size_t kMaxEnvelopeBytes = 512;  // bytes that our runners write before the arguments of a call
 
 // Moves the value at `key` out of `message`, because results are large. Null if there is none.
-Json taken(Json& message, const char* key) {
-  const auto found = message.find(key);
-  return found == message.end() ? Json() : std::move(*found);
+Json take_member(Json& message, const char* key) {
+  const auto it = message.find(key);
+  return it == message.end() ? Json() : std::move(*it);
 }
 
 std::string text_of(Json& message, const char* key) {
-  Json text = taken(message, key);
+  Json text = take_member(message, key);
   return text.is_string() ? std::move(text.get_ref<std::string&>()) : std::string();
 }
 
@@ -31,7 +31,7 @@ Result<GuestMessage> read_call(Json& message) {
   if (name == message.end() || !name->is_string() || !call.id.is_number_integer())
     return fail(Code::invalid, "a call without an id or a name");
   call.name = name->get<std::string>();
-  if (message.contains("arguments")) call.arguments = taken(message, "arguments");
+  if (message.contains("arguments")) call.arguments = take_member(message, "arguments");
   return call;
 }
 
@@ -39,7 +39,7 @@ Result<GuestMessage> read_result(Json& message) {
   GuestResult result;
   const Json status = message.value("status", Json()), bytes = message.value("read_bytes", Json());
   if (status.is_number_unsigned() && status.get<uint64_t>() < 256) result.status = status.get<int>();
-  if (message.contains("value")) result.value = taken(message, "value");
+  if (message.contains("value")) result.value = take_member(message, "value");
   const std::string form = text_of(message, "kept");
   if (!form.empty() && !result.value) result.form = form == "text" ? ValueForm::text : ValueForm::json;
   result.value_type = text_of(message, "value_type");
@@ -86,9 +86,9 @@ Result<GuestMessage> read_guest_text(std::string_view text) {
     return refuse_call(text, bytes);
   TRY(Json message, parse_json(text));
   if (!message.is_object()) return fail(Code::invalid, "a message of the guest is not an object");
-  TRY(GuestMessage said, read_guest_message(std::move(message)));
-  if (bytes > kMaxCallValueBytes && std::holds_alternative<GuestCall>(said)) return refuse_call(text, bytes);
-  return said;
+  TRY(GuestMessage guest_message, read_guest_message(std::move(message)));
+  if (bytes > kMaxCallValueBytes && std::holds_alternative<GuestCall>(guest_message)) return refuse_call(text, bytes);
+  return guest_message;
 }
 
 Result<GuestMessage> read_guest_message(Json message) {

@@ -11,15 +11,15 @@ Task<Result<GuestMessage>> read_guest_text(Work& work, Work::Owner owner, LoopSh
     co_return read_guest_text(text);
   }
   const size_t bytes = text.size();
-  auto whole = std::make_shared<std::string>(std::move(text));
-  std::function<Result<GuestMessage>()> job = [whole] {
-    auto said = read_guest_text(*whole);
-    whole->clear();
-    whole->shrink_to_fit();
-    return said;
+  auto full = std::make_shared<std::string>(std::move(text));
+  std::function<Result<GuestMessage>()> job = [full] {
+    auto guest_text = read_guest_text(*full);
+    full->clear();
+    full->shrink_to_fit();
+    return guest_text;
   };
-  auto said = co_await work.run(std::move(owner), bytes, std::move(job));
-  co_return said;
+  auto message = co_await work.run(std::move(owner), bytes, std::move(job));
+  co_return message;
 }
 
 }  // namespace jail

@@ -35,7 +35,7 @@ Replies::~Replies() {
 }
 
 void Replies::drop_first() {
-  room_.taken -= waiting_.front()->size();
+  room_.claimed -= waiting_.front()->size();
   if (waiting_.front()->size() > kFreedElsewhere) work_.free_elsewhere(std::move(waiting_.front()));
   waiting_.pop_front();
 }
@@ -44,11 +44,11 @@ void Replies::drop_first() {
 class Replies::Writing {
  public:
   Writing(Replies& replies, size_t bytes) : replies_(replies), bytes_(bytes) {
-    replies_.room_.taken += bytes_;
+    replies_.room_.claimed += bytes_;
     replies_.writing_++;
   }
   ~Writing() {
-    replies_.room_.taken -= bytes_;
+    replies_.room_.claimed -= bytes_;
     replies_.writing_--;
   }
   Writing(const Writing&) = delete;
@@ -60,10 +60,10 @@ class Replies::Writing {
 
 Task<Result<std::string>> Replies::write(Json id, Json value, size_t length) {
   const Writing writing(*this, length);
-  auto whole = std::make_shared<Json>(std::move(value));
-  std::function<Result<std::string>()> job = [id, whole]() -> Result<std::string> {
-    std::string text = message_of(id, dump_json(*whole));
-    *whole = nullptr;
+  auto document = std::make_shared<Json>(std::move(value));
+  std::function<Result<std::string>()> job = [id, document]() -> Result<std::string> {
+    std::string text = message_of(id, dump_json(*document));
+    *document = nullptr;
     return text;
   };
   auto text = co_await work_.run(owner_, 0, std::move(job));  // the value was charged when it was made
@@ -71,7 +71,7 @@ Task<Result<std::string>> Replies::write(Json id, Json value, size_t length) {
 }
 
 tl::unexpected<Error> Replies::no_room() const {
-  return fail(Code::exhausted, fmt::format("answers of {} MB wait for jails to read them", room_.taken >> 20),
+  return fail(Code::exhausted, fmt::format("answers of {} MB wait for jails to read them", room_.claimed >> 20),
               "call again, or ask for less data in one call");
 }
 
@@ -95,7 +95,7 @@ Task<> Replies::send(Json id, Result<CallReply> done) {
     observer_(std::string_view(*text).substr(before, text->size() - before - 1));
   }
   if (!text) text = refusal_of(id, text.error());
-  room_.taken += text->size();
+  room_.claimed += text->size();
   waiting_.push_back(std::make_shared<const std::string>(*std::move(text)));
   if (sending_) co_return;
   sending_ = true;

@@ -24,7 +24,7 @@ class Replies {
   struct Room {
     static constexpr size_t kSmall = 64 << 10;  // a reply up to this size always has room
     size_t bytes = 256 << 20;
-    size_t taken = 0;
+    size_t claimed = 0;
   };
 
   // Gets the JSON text of a call's result, as the program gets it.
@@ -47,7 +47,7 @@ class Replies {
   class Writing;
   void drop_first();
   Task<Result<std::string>> write(Json id, Json value, size_t length);
-  bool has_room(size_t bytes) const { return bytes <= Room::kSmall || room_.taken + bytes <= room_.bytes; }
+  bool has_room(size_t bytes) const { return bytes <= Room::kSmall || room_.claimed + bytes <= room_.bytes; }
   tl::unexpected<Error> no_room() const;
 
   GuestChannel& guest_;

@@ -18,7 +18,7 @@ std::string small_part(const Request& request) {
            {"workspace", "/workspace"},
            {"max_message", max_message(request)},
            {"tools", Json::array()}};
-  if (request.keep_value) run["max_kept"] = max_kept(request);
+  if (request.keep_value) run["max_kept"] = max_saved(request);
   if (request.session_call > 0) run["session"] = true;
   if (request.values) run["descriptor"] = true;  // a packet with it follows the message
   if (request.values_use == Request::Values::write) run["most"] = request.values->bytes();
@@ -44,8 +44,8 @@ size_t max_message(const Request& request) {
   return std::min<uint64_t>(request.spec.limits.result_bytes, GuestChannel::kMaxUpBytes - kSlack);
 }
 
-uint64_t max_kept(const Request& request) {
-  return std::min(request.spec.limits.output_kept_bytes, kMaxKeptValueBytes);
+uint64_t max_saved(const Request& request) {
+  return std::min(request.spec.limits.saved_output_bytes, kMaxKeptValueBytes);
 }
 
 std::string run_message(const Request& request) {

@@ -13,7 +13,7 @@ constexpr size_t kSlack = 64 << 10;  // bytes that a message of the runner may h
 // The most bytes of one message of the runner; the runner gets it as max_message.
 size_t max_message(const Request& request);
 // The most bytes of a result that is sent in parts.
-uint64_t max_kept(const Request& request);
+uint64_t max_saved(const Request& request);
 
 std::string run_message(const Request& request);
 

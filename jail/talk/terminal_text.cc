@@ -22,8 +22,8 @@ bool has_special(std::string_view text) {
 
 // memrchr(3) looks at many bytes at a time, std::string_view::rfind() at one. A program may write very fast.
 size_t last_newline(std::string_view text) {
-  const void* found = text.empty() ? nullptr : ::memrchr(text.data(), '\n', text.size());
-  return found == nullptr ? text.npos : static_cast<size_t>(static_cast<const char*>(found) - text.data());
+  const void* match = text.empty() ? nullptr : ::memrchr(text.data(), '\n', text.size());
+  return match == nullptr ? text.npos : static_cast<size_t>(static_cast<const char*>(match) - text.data());
 }
 
 // The byte behind `characters` characters from `begin`.

@@ -19,14 +19,14 @@ class UnansweredCalls {
   explicit UnansweredCalls(Loop& loop) : loop_(loop) {}
 
   // One call, from its arrival to its answer.
-  class One {
+  class PendingCall {
    public:
-    One(UnansweredCalls& all, size_t bytes) : all_(all), bytes_(bytes) { all_.bytes_ += bytes_; }
-    ~One() {
+    PendingCall(UnansweredCalls& all, size_t bytes) : all_(all), bytes_(bytes) { all_.bytes_ += bytes_; }
+    ~PendingCall() {
       all_.bytes_ -= bytes_;
       if (all_.bytes_ <= kMaxBytes) all_.wake();
     }
-    One(const One&) = delete;
+    PendingCall(const PendingCall&) = delete;
 
    private:
     UnansweredCalls& all_;

@@ -209,7 +209,7 @@ Result<CgroupTree> CgroupTree::adopt(std::optional<Owner> owner) {
   if (auto enabled = enable_controllers(jails->get()); !enabled) return with_remedy(std::move(enabled).error());
   if (owner) {
     for (int directory : {base.get(), own->get(), jails->get()}) {
-      if (auto given = give_to(directory, *owner); !given) return with_remedy(std::move(given).error());
+      if (auto input = give_to(directory, *owner); !input) return with_remedy(std::move(input).error());
     }
   }
   tree.jails_ = *std::move(jails);

@@ -45,7 +45,7 @@ bool lower_autogroup(int pid, int nice) {
 
 }  // namespace
 
-void CodePriority::look(const Target& target, const TreeUsage& usage) {
+void CodePriority::inspect(const Target& target, const TreeUsage& usage) {
   if (usage.processes.empty() || target.init_pid <= 0) return;
   all_ += usage.running - std::exchange(counted_, usage.running);
   const int nice = std::max(nice_, nice_of(std::max({counted_, all_ / kPrograms, size_t{1}})));
@@ -53,7 +53,7 @@ void CodePriority::look(const Target& target, const TreeUsage& usage) {
   if (std::exchange(of_sessions_, nice) < nice) lowered_.clear();
   std::map<int, int> sessions = sessions_of(usage.processes, target.init_pid);
   std::erase_if(lowered_, [&](int session) { return !sessions.contains(session); });
-  std::erase_if(sessions, [&](const auto& one) { return lowered_.contains(one.first); });
+  std::erase_if(sessions, [&](const auto& item) { return lowered_.contains(item.first); });
   lower_sessions(target, sessions, nice);
 }
 

@@ -39,7 +39,7 @@ class CodePriority {
   };
   // Nice values of processes stay when their number falls (setpriority(2) does not raise them again). If an order or a
   // write fails, the next look tries again.
-  void look(const Target& target, const TreeUsage& usage);
+  void inspect(const Target& target, const TreeUsage& usage);
 
  private:
   static bool lower_processes(const Target& target, const std::vector<int>& processes, int nice);

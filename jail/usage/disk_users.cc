@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kLookEvery = 50ms;
+constexpr auto kCheckInterval = 50ms;
 constexpr size_t kMaxCounting = 6;  // at a time; the jailer has room for some more (jail/jailer/file_counters.h)
 constexpr double kShare = 10;       // a count of 20 ms is followed by 200 ms without one
 
@@ -27,7 +27,7 @@ DiskUse::DiskUse(DiskUsers& users, int pidfd, DiskAccount account)
 
 DiskUse::~DiskUse() {
   users_.remove(*this);
-  if (held_.bytes > 0 || held_.files > 0) take({});
+  if (held_files_.bytes > 0 || held_files_.files > 0) take({});
 }
 
 void DiskUse::set_pace(Pace pace) {
@@ -40,19 +40,19 @@ void DiskUse::end() const {
   if (end) end();
 }
 
-void DiskUse::take(const HeldFiles& held) {
-  held_ = held;
-  if (account_.holds) account_.holds(held);
+void DiskUse::take(const HeldFiles& files) {
+  held_files_ = files;
+  if (account_.holds) account_.holds(files);
 }
 
-DiskSize DiskUse::taken() const {
-  DiskSize size{held_.bytes, held_.files};
+DiskSize DiskUse::claimed() const {
+  DiskSize size{held_files_.bytes, held_files_.files};
   if (account_.named) {
     const DiskSize now = account_.named();
     size.bytes += grown(now.bytes, named_before_.bytes);
     size.files += grown(now.files, named_before_.files);
   }
-  size.bytes = std::max(size.bytes, held_.written);
+  size.bytes = std::max(size.bytes, held_files_.written);
   return size;
 }
 
@@ -65,15 +65,15 @@ void DiskUsers::add(DiskUse& use) {
 void DiskUsers::remove(DiskUse& use) { std::erase(uses_, &use); }
 
 DiskUse* DiskUsers::find(uint64_t number) const {
-  const auto found =
+  const auto it =
       std::find_if(uses_.begin(), uses_.end(), [number](const DiskUse* use) { return use->number_ == number; });
-  return found == uses_.end() ? nullptr : *found;
+  return it == uses_.end() ? nullptr : *it;
 }
 
 // Runs while there are jails, so that the next one of many short programs needs no new task.
 Task<> DiskUsers::watch() {
   while (!uses_.empty()) {
-    co_await sleep_for(loop_, kLookEvery);
+    co_await sleep_for(loop_, kCheckInterval);
     const auto now = Monotonic::now();
     for (DiskUse* use : uses_) {
       if (!use->account_.holds || use->pace_ == 0ms || use->next_ > now || counting_ >= kMaxCounting) continue;
@@ -88,18 +88,18 @@ Task<> DiskUsers::count(uint64_t number) {
   DiskUse* use = find(number);
   if (use == nullptr) co_return;
   counting_++;
-  const auto begun = Monotonic::now();
-  auto held = co_await jailer_.count_files(use->pidfd_);
+  const auto started = Monotonic::now();
+  auto files = co_await jailer_.count_files(use->pidfd_);
   counting_--;
-  const double took_ms = ms_since(begun);
+  const double took_ms = ms_since(started);
   use = find(number);
   if (use == nullptr) co_return;
   use->next_ = Monotonic::now() + std::max(use->pace_, DiskUse::Pace(static_cast<int64_t>(took_ms * kShare)));
-  if (held) use->take(*held);
-  const bool is_hidden = held ? held->is_denied : held.error().err == EPERM || held.error().err == EACCES;
+  if (files) use->take(*files);
+  const bool is_hidden = files ? files->is_denied : files.error().err == EPERM || files.error().err == EACCES;
   if (is_hidden && !std::exchange(has_complained_, true))
     log_warning("files without a name that jails hold cannot be counted: {}",
-                held ? "the kernel does not show their processes to the jailer" : held.error().what);
+                files ? "the kernel does not show their processes to the jailer" : files.error().what);
 }
 
 Task<> DiskUsers::count_all() {

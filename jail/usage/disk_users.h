@@ -49,24 +49,24 @@ class DiskUse {
   // The call may destroy this object.
   void end() const;
 
-  const HeldFiles& held() const { return held_; }
+  const HeldFiles& reserved() const { return held_files_; }
   const std::string& owner() const { return account_.owner; }
   // What the jail has taken of the disk since it is in the list: the files that it holds and the growth of its folder,
   // or the bytes that it has written, whichever is more.
-  DiskSize taken() const;
+  DiskSize claimed() const;
   int pidfd() const { return pidfd_; }
   uint64_t number() const { return number_; }  // no other jail of this process has it
 
  private:
   friend class DiskUsers;
-  void take(const HeldFiles& held);
+  void take(const HeldFiles& files);
 
   DiskUsers& users_;
   const int pidfd_;
   const uint64_t number_;
   DiskAccount account_;
   DiskSize named_before_;
-  HeldFiles held_;
+  HeldFiles held_files_;
   std::function<void()> end_;
   Pace pace_ = kProgram;
   Monotonic::time_point next_;

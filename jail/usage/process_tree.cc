@@ -32,15 +32,15 @@ Fd open_text(const std::string& path) { return Fd(::open(path.c_str(), O_RDONLY 
 std::string read_text(const std::string& path) { return read_text(open_text(path)); }
 
 // Adds the children of one thread.
-void add_children_of(const std::string& tasks, std::string_view thread, std::vector<int>& found) {
+void add_children_of(const std::string& tasks, std::string_view thread, std::vector<int>& pids) {
   const std::string text = read_text(fmt::format("{}/{}/children", tasks, thread));
   const char* at = text.data();
   const char* end = at + text.size();
-  while (at < end && found.size() < kMaxProcesses) {
+  while (at < end && pids.size() < kMaxProcesses) {
     int child = 0;
     auto [next, error] = std::from_chars(at, end, child);
     if (error != std::errc{}) break;
-    found.push_back(child);
+    pids.push_back(child);
     at = next + 1;
   }
 }
@@ -48,9 +48,9 @@ void add_children_of(const std::string& tasks, std::string_view thread, std::vec
 // Adds the children of every thread of `pid`; returns the number of threads, 0 if they cannot all be read. `second`
 // gets the id of the oldest thread beside the first. `threads`: as the process's stat has it; the folder of a process
 // with one thread need not be read.
-uint32_t add_children(int pid, std::vector<int>& found, uint32_t threads = 0, std::string* second = nullptr) {
+uint32_t add_children(int pid, std::vector<int>& pids, uint32_t threads = 0, std::string* second = nullptr) {
   std::string tasks = fmt::format("/proc/{}/task", pid);
-  if (threads == 1) return add_children_of(tasks, std::to_string(pid), found), 1;
+  if (threads == 1) return add_children_of(tasks, std::to_string(pid), pids), 1;
   auto reader = FolderReader::open(tasks);
   if (!reader) return 0;
   for (threads = 0;;) {
@@ -59,7 +59,7 @@ uint32_t add_children(int pid, std::vector<int>& found, uint32_t threads = 0, st
     if (*entry == nullptr) return threads;
     threads++;
     if (second && threads == 2) *second = (*entry)->d_name;
-    add_children_of(tasks, (*entry)->d_name, found);
+    add_children_of(tasks, (*entry)->d_name, pids);
   }
 }
 
@@ -185,26 +185,26 @@ TreeUsage read_process_tree(int init_pid, const SharedValues* apart) {
   if (of_init.state == 0) return usage;
   usage.is_read = true;
   uint64_t shared = 0, ticks = of_init.waited_for_ticks;
-  std::vector<int> found;
-  add_children(init_pid, found);
-  for (size_t i = 0; i < found.size(); i++) {
+  std::vector<int> pids;
+  add_children(init_pid, pids);
+  for (size_t i = 0; i < pids.size(); i++) {
     std::string second;
-    const Stat stat = stat_of(found[i]);
+    const Stat stat = stat_of(pids[i]);
     ticks += stat.own_ticks + stat.waited_for_ticks;
     if (stat.state == 'R') usage.running++;
-    usage.tasks += add_children(found[i], found, stat.threads, &second);
-    const std::string status = status_with_memory(found[i], second);
+    usage.tasks += add_children(pids[i], pids, stat.threads, &second);
+    const std::string status = status_with_memory(pids[i], second);
     for (std::string_view key : {"\nVmPTE:", "\nVmSwap:", "\nRssAnon:", "\nHugetlbPages:"})
       usage.memory_bytes += status_bytes(status, key);
     uint64_t of_process = status_bytes(status, "\nRssShmem:");
-    if (apart && of_process > 0) of_process -= std::min(of_process, mapped_values_of(found[i], *apart));
+    if (apart && of_process > 0) of_process -= std::min(of_process, mapped_values_of(pids[i], *apart));
     shared = std::max(shared, of_process);
   }
   usage.cpu_us = ticks * 1'000'000 / static_cast<uint64_t>(::sysconf(_SC_CLK_TCK));
   usage.memory_bytes += shared;
   usage.shared_bytes = shared;
-  if (!found.empty()) usage.memory_bytes += socket_bytes(init_pid);
-  usage.processes = std::move(found);
+  if (!pids.empty()) usage.memory_bytes += socket_bytes(init_pid);
+  usage.processes = std::move(pids);
   return usage;
 }
 
@@ -238,8 +238,8 @@ bool LoneProcessFiles::is_only_child() const { return pid_ != 0 && FewChildren(o
 
 bool LoneProcessFiles::has_children(Threads threads) const {
   if (threads == Threads::one) return !FewChildren(children_).is_none();
-  std::vector<int> found;  // each thread has its own children
-  return add_children(pid_, found) == 0 || !found.empty();
+  std::vector<int> pids;  // each thread has its own children
+  return add_children(pid_, pids) == 0 || !pids.empty();
 }
 
 std::optional<uint64_t> LoneProcessFiles::own_cpu_us() const {

@@ -72,11 +72,11 @@ bool is_writing(const NotedDescriptor& end) { return (end.flags & O_ACCMODE) == 
 
 // Moves a new descriptor to `number`. The kernel may have given it any free number, even one meant for another
 // descriptor.
-int place(int made, int number) {
-  if (made < 0) return errno;
-  if (made == number) return 0;
-  int error = ::dup3(made, number, O_CLOEXEC) < 0 ? errno : 0;
-  ::close(made);
+int put_at(int created, int number) {
+  if (created < 0) return errno;
+  if (created == number) return 0;
+  int error = ::dup3(created, number, O_CLOEXEC) < 0 ? errno : 0;
+  ::close(created);
   return error;
 }
 
@@ -88,23 +88,23 @@ int make_pipe(const NotedDescriptor& reading, const NotedDescriptor& writing) {
   // Moves the end above all recorded numbers first: its number could be the one that the other end must get.
   int high = ::fcntl(ends[1], F_DUPFD_CLOEXEC, noted[count - 1].number + 1);
   ::close(ends[1]);
-  int error = place(ends[0], reading.number);
-  int last = place(high, writing.number);
+  int error = put_at(ends[0], reading.number);
+  int last = put_at(high, writing.number);
   return error ? error : last;
 }
 
 int make(const NotedDescriptor& it) {
   switch (it.kind) {
     case Kind::epoll:
-      return place(::epoll_create1(EPOLL_CLOEXEC), it.number);
+      return put_at(::epoll_create1(EPOLL_CLOEXEC), it.number);
     case Kind::event:
-      return place(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), it.number);
+      return put_at(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), it.number);
     case Kind::pipe: {
       const NotedDescriptor* writing = other_end(it);
       return is_writing(it) ? 0 : make_pipe(it, *writing);
     }
     case Kind::null:
-      return place(::open("/dev/null", (it.flags & O_ACCMODE) | O_CLOEXEC), it.number);
+      return put_at(::open("/dev/null", (it.flags & O_ACCMODE) | O_CLOEXEC), it.number);
   }
   return EINVAL;
 }

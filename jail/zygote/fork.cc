@@ -209,11 +209,11 @@ void serve(const Interpreter& interpreter) {
     int pidfd = -1;
     interpreter.before();
     JailerAnswer reply = fork_jail(in, pidfd);
-    bool heard = answer(reply, pidfd);
+    bool received = answer(reply, pidfd);
     wait_for_exec();  // by then the runner has been forked
     interpreter.parent();
     if (pidfd >= 0) ::close(pidfd);
-    if (!heard) return;
+    if (!received) return;
   }
 }
 

@@ -34,8 +34,8 @@ uv_loop_s* loop = nullptr;
 jmp_buf script;
 bool wanted = false;  // an execution waits for this copy
 
-[[noreturn]] void give_up(const char* what, int error) {
-  dprintf(STDERR_FILENO, "warder javascript zygote: %s: %s\n", what, strerror(error));
+[[noreturn]] void give_up(const char* kind, int error) {
+  dprintf(STDERR_FILENO, "warder javascript zygote: %s: %s\n", kind, strerror(error));
   ::_exit(126);
 }
 
@@ -57,26 +57,26 @@ bool is_idle(const char* thread) {
 int other_threads(int& idle) {
   DIR* tasks = ::opendir("/proc/self/task");
   if (!tasks) return -1;
-  int others = 0;
+  int rest = 0;
   idle = 0;
   for (;;) {
     errno = 0;
     const dirent* entry = ::readdir(tasks);
-    if (!entry && errno != 0) others = -1;
+    if (!entry && errno != 0) rest = -1;
     if (!entry) break;
     if (entry->d_name[0] == '.' || atoi(entry->d_name) == ::gettid()) continue;
-    others++;
+    rest++;
     idle += is_idle(entry->d_name);
   }
   ::closedir(tasks);
-  return others;
+  return rest;
 }
 
 bool wait_for_idle_threads() {
   for (int i = 0; i < kIdleTries; i++) {
-    int idle = 0, others = other_threads(idle);
-    if (others < 0) return false;
-    if (others == idle) return true;
+    int idle = 0, peers = other_threads(idle);
+    if (peers < 0) return false;
+    if (peers == idle) return true;
     const timespec pause{0, 1'000'000};
     ::nanosleep(&pause, nullptr);
   }
@@ -148,9 +148,9 @@ napi_value serve(napi_env env, napi_callback_info info) {
   static char ready[kMaxReady];
   static size_t length;
   napi_value text = nullptr;
-  size_t given = 1;
+  size_t value = 1;
   ready[0] = 'F';
-  if (napi_get_cb_info(env, info, &given, &text, nullptr, nullptr) != napi_ok || given != 1 ||
+  if (napi_get_cb_info(env, info, &value, &text, nullptr, nullptr) != napi_ok || value != 1 ||
       napi_get_value_string_utf8(env, text, ready + 1, sizeof ready - 1, &length) != napi_ok)
     return refuse(env, "serve() takes the message to say");
   if (napi_get_uv_event_loop(env, &loop) != napi_ok || !loop) return refuse(env, "there is no event loop");
@@ -177,9 +177,9 @@ napi_value is_wanted(napi_env env, napi_callback_info) {
 // end(status): exits at once. Node's own exit would wait for threads that a copy does not have.
 napi_value end(napi_env env, napi_callback_info info) {
   napi_value number = nullptr;
-  size_t given = 1;
+  size_t value = 1;
   int32_t status = 1;
-  if (napi_get_cb_info(env, info, &given, &number, nullptr, nullptr) == napi_ok && given == 1)
+  if (napi_get_cb_info(env, info, &value, &number, nullptr, nullptr) == napi_ok && value == 1)
     (void)napi_get_value_int32(env, number, &status);
   ::_exit(status);
 }

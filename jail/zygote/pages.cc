@@ -40,7 +40,7 @@ void add_mapping(int pagemap, uintptr_t from, uintptr_t to, bool is_writable) {
   const uint64_t sought = kPresent | (is_writable ? kExclusive : 0);
   uint64_t words[512];
   for (uintptr_t at = from; at < to;) {
-    const uintptr_t left = (to - at) / kPage, count = left < 512 ? left : 512;
+    const uintptr_t remaining = (to - at) / kPage, count = remaining < 512 ? remaining : 512;
     const ssize_t n =
         ::pread(pagemap, words, count * sizeof(uint64_t), static_cast<off_t>(at / kPage * sizeof(uint64_t)));
     if (n < static_cast<ssize_t>(sizeof(uint64_t))) return;

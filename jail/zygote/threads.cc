@@ -33,9 +33,9 @@ bool in_copy = false;
 
 template <class Function>
 Function* real(const char* name, const char* version) {
-  void* found = version ? ::dlvsym(RTLD_NEXT, name, version) : nullptr;
-  if (!found) found = ::dlsym(RTLD_NEXT, name);
-  return reinterpret_cast<Function*>(found);
+  void* function = version ? ::dlvsym(RTLD_NEXT, name, version) : nullptr;
+  if (!function) function = ::dlsym(RTLD_NEXT, name);
+  return reinterpret_cast<Function*>(function);
 }
 
 int real_create(pthread_t* id, const pthread_attr_t* attributes, void* (*start)(void*), void* argument) {

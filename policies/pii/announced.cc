@@ -99,8 +99,8 @@ bool is_shortcut(std::string_view value) {
   const size_t plus = value.find('+');
   if (plus == value.npos) return false;
   const std::string first = lower_case(value.substr(0, plus));
-  for (std::string_view held : {"ctrl", "control", "alt", "shift", "cmd", "command", "meta", "super", "option"})
-    if (first == held) return true;
+  for (std::string_view reserved : {"ctrl", "control", "alt", "shift", "cmd", "command", "meta", "super", "option"})
+    if (first == reserved) return true;
   return false;
 }
 
@@ -133,19 +133,19 @@ bool next_parameter(std::string_view text, size_t at) {
   return end > at + 1 && end < text.size() && text[end] == '=';
 }
 
-struct Value {
+struct AnnouncedValue {
   PiiSpan span;
-  bool quoted = false, said = false;  // said: after "is", not after a sign
+  bool quoted = false, reply = false;  // said: after "is", not after a sign
 };
 
 // The value behind a name: after = : := => -> > or "is", and perhaps after a quote.
-std::optional<Value> value_behind(std::string_view text, PiiSpan name) {
+std::optional<AnnouncedValue> value_behind(std::string_view text, PiiSpan name) {
   size_t at = name.end;
   const bool tagged = before(text, name) == '<';
-  const auto skip_blanks = [&](size_t most) {
-    while (at < text.size() && most-- > 0 && (text[at] == ' ' || text[at] == '\t')) at++;
+  const auto skip_blanks = [&](size_t max) {
+    while (at < text.size() && max-- > 0 && (text[at] == ' ' || text[at] == '\t')) at++;
   };
-  Value value;
+  AnnouncedValue value;
   if (at < text.size() && text[at] == '\\') at++;
   if (at < text.size() && (text[at] == '"' || text[at] == '\'' || text[at] == '`' || text[at] == ']')) at++;
   if (at < text.size() && (text[at] == ']' || text[at] == ')')) at++;
@@ -154,7 +154,7 @@ std::optional<Value> value_behind(std::string_view text, PiiSpan name) {
   if (at < text.size() && text[at] == '>' && !tagged) return {};
   if (text.substr(at).starts_with("is ")) {
     at += 3;
-    sign = value.said = true;
+    sign = value.reply = true;
   } else if (text.substr(at).starts_with("\xEF\xBC\x9A")) {  // a colon of full width
     at += 3;
     sign = true;
@@ -211,7 +211,7 @@ Accepted password(std::string_view text, PiiSpan word) {
   if (secret.size() < 4 || secret.size() > kMaxAnnouncedSecret || is_placeholder(secret)) return {};
   if (is_reference(secret) && !value->quoted) return {};
   if (secret[0] == '/' || secret.find("://") != secret.npos || is_rule_list(secret)) return {};
-  if (value->said)
+  if (value->reply)
     return secret.size() >= 6 && has_any(secret, is_digit) && has_any(secret, is_letter) ? Accepted(value->span)
                                                                                          : Accepted();
   const bool digits = has_any(secret, is_digit), letters = has_any(secret, is_letter), signs = has_any(secret, is_sign);

@@ -41,14 +41,14 @@ bool is_filler(std::string_view word) {
 
 }  // namespace
 
-bool has_begun(std::string_view text, PiiSpan span) {
+bool continues_word(std::string_view text, PiiSpan span) {
   const char left = before(text, span);
   return is_word(left) || (is_joint(left) && span.begin >= 2 && is_word(text[span.begin - 2]));
 }
 
 bool goes_on(std::string_view text, PiiSpan span) {
   const char right = after(text, span);
-  if (has_begun(text, span) || is_word(right)) return true;
+  if (continues_word(text, span) || is_word(right)) return true;
   return (right == '.' || right == '-') && is_digit(after(text, span, 1));
 }
 
@@ -83,7 +83,7 @@ bool says(std::string_view where, Words words) {
   return false;
 }
 
-bool said_before(std::string_view text, PiiSpan span, Words words, size_t within) {
+bool says_before(std::string_view text, PiiSpan span, Words words, size_t within) {
   size_t begin = span.begin < within ? 0 : span.begin - within;
   const size_t line = text.substr(begin, span.begin - begin).rfind('\n');
   if (line != text.npos) begin += line + 1;
@@ -92,8 +92,8 @@ bool said_before(std::string_view text, PiiSpan span, Words words, size_t within
   return !header.empty() && says(header, words);
 }
 
-bool said_near(std::string_view text, PiiSpan span, Words words, size_t within) {
-  return said_before(text, span, words, within) || says(text.substr(span.end, within), words);
+bool says_near(std::string_view text, PiiSpan span, Words words, size_t within) {
+  return says_before(text, span, words, within) || says(text.substr(span.end, within), words);
 }
 
 std::string_view column_header(std::string_view text, PiiSpan span) {

@@ -29,7 +29,7 @@ inline char after(std::string_view text, PiiSpan span, size_t by = 0) {
 }
 
 // Whether the shape is part of a longer text: a longer number, an identifier, a version.
-bool has_begun(std::string_view text, PiiSpan span);
+bool continues_word(std::string_view text, PiiSpan span);
 bool goes_on(std::string_view text, PiiSpan span);
 
 std::string digits_of(std::string_view text);
@@ -44,9 +44,9 @@ constexpr size_t kNear = 48;  // bytes on each side of a shape in which words ca
 // four letters must end there, too.
 bool says(std::string_view where, Words words);
 // Like says(), for the bytes before a shape and for the header of its column.
-bool said_before(std::string_view text, PiiSpan span, Words words, size_t within = kNear);
-// Like said_before(), and also for the bytes behind the shape.
-bool said_near(std::string_view text, PiiSpan span, Words words, size_t within = kNear);
+bool says_before(std::string_view text, PiiSpan span, Words words, size_t within = kNear);
+// Like last_message(), and also for the bytes behind the shape.
+bool says_near(std::string_view text, PiiSpan span, Words words, size_t within = kNear);
 // The cell of the first line above a cell of a table with , ; | or tabs between cells. Empty: the text is not a table.
 std::string_view column_header(std::string_view text, PiiSpan span);
 
@@ -56,13 +56,13 @@ size_t announced_at(std::string_view text, size_t at);
 
 // The end of a run's members that another member follows: "1." of "1.2.3", "ab:" of "ab:cd". An address, a number or a
 // name that begins at a later member has the run's joint before it, so it is part of a longer text.
-template <bool (*is_member)(char), size_t most, char joint>
+template <bool (*is_member)(char), size_t max, char joint>
 size_t beyond_run(std::string_view text, PiiSpan span) {
   size_t next = span.begin;
   for (size_t at = next; at < text.size();) {
     const size_t member = at;
-    while (at < text.size() && at - member <= most && is_member(text[at])) at++;
-    if (at == member || at - member > most || at == text.size() || text[at] != joint) break;
+    while (at < text.size() && at - member <= max && is_member(text[at])) at++;
+    if (at == member || at - member > max || at == text.size() || text[at] != joint) break;
     next = ++at;
   }
   return next;

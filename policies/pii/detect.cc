@@ -67,39 +67,39 @@ bool is_ascii_alnum(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <=
 // Alternation: several shapes as one expression, and each shape alone. One pass of a DFA, which cannot tell groups
 // apart, finds where any shape may begin. A second look at these few bytes finds out which shape it is.
 struct Alternation {
-  enum class By { whole, beginning };  // the part of each shape in the one expression
-  struct One {
+  enum class By { full, beginning };  // the part of each shape in the one expression
+  struct DetectorRule {
     PiiShape shape;
     std::unique_ptr<RE2> expression;
-    unsigned char first_least = 0, first_most = 255;  // range of its first byte
+    unsigned char first_least = 0, first_max = 255;  // range of its first byte
   };
-  std::vector<One> all;
+  std::vector<DetectorRule> all;
   std::unique_ptr<RE2> any;
-  By by = By::whole;
+  By by = By::full;
 
-  void compile(const std::vector<PiiShape>& shapes, By what) {
-    by = what;
+  void compile(const std::vector<PiiShape>& shapes, By subject) {
+    by = subject;
     std::string joined;
     for (const auto& shape : shapes) {
-      const std::string sought = by == By::whole ? shape.expression : beginning_of(shape.expression);
+      const std::string sought = by == By::full ? shape.expression : beginning_of(shape.expression);
       joined += (joined.empty() ? "(?:" : "|(?:") + sought + ")";
       RE2::Options longest = re2_options();
       longest.set_longest_match(true);
       std::string_view own = shape.expression;
       if (own.starts_with("\\b")) own.remove_prefix(2);  // `accept` checks it; without it RE2 knows the first byte
-      One one{shape, std::make_unique<RE2>(piece_of(own), longest)};
-      std::string least, most;
-      if (one.expression->PossibleMatchRange(&least, &most, 1) && !least.empty() && !most.empty()) {
-        one.first_least = static_cast<unsigned char>(least[0]);
-        one.first_most = static_cast<unsigned char>(most[0]);
+      DetectorRule item{shape, std::make_unique<RE2>(piece_of(own), longest)};
+      std::string least, max;
+      if (item.expression->PossibleMatchRange(&least, &max, 1) && !least.empty() && !max.empty()) {
+        item.first_least = static_cast<unsigned char>(least[0]);
+        item.first_max = static_cast<unsigned char>(max[0]);
       }
-      all.push_back(std::move(one));
+      all.push_back(std::move(item));
     }
     if (!all.empty()) any = std::make_unique<RE2>(joined, re2_options());
   }
 
   bool has(std::string_view type) const {
-    return std::any_of(all.begin(), all.end(), [&](const One& one) { return one.shape.type == type; });
+    return std::any_of(all.begin(), all.end(), [&](const DetectorRule& item) { return item.shape.type == type; });
   }
 
   struct Taken {
@@ -109,21 +109,21 @@ struct Alternation {
 
   // Checks one candidate. `span`: a match of one shape, or of its beginning. Other shapes may begin there and be
   // longer, up to `limit`. A finding that begins before `taken` does not count.
-  Taken take(std::string_view text, PiiSpan span, size_t limit, size_t taken) const {
+  Taken take(std::string_view text, PiiSpan span, size_t limit, size_t used) const {
     size_t next = span.begin + 1;
-    size_t end = by == By::whole ? span.end : span.begin;  // of the longest shape
+    size_t end = by == By::full ? span.end : span.begin;  // of the longest shape
     re2::StringPiece own;
     const auto first = static_cast<unsigned char>(text[span.begin]);
-    for (const One& one : all) {
-      if (first < one.first_least || first > one.first_most) continue;
-      if (!one.expression->Match(piece_of(text), span.begin, limit, RE2::ANCHOR_START, &own, 1)) continue;
+    for (const DetectorRule& item : all) {
+      if (first < item.first_least || first > item.first_max) continue;
+      if (!item.expression->Match(piece_of(text), span.begin, limit, RE2::ANCHOR_START, &own, 1)) continue;
       const PiiSpan shape{span.begin, span.begin + own.size()};
       if (by == By::beginning) end = std::max(end, shape.end);
-      const auto accepted = one.shape.accept(text, shape);
-      if (accepted && accepted->begin >= taken) {
-        return {PiiFinding{accepted->begin, accepted->end, one.shape.type}, std::max(accepted->end, next)};
+      const auto accepted = item.shape.accept(text, shape);
+      if (accepted && accepted->begin >= used) {
+        return {PiiFinding{accepted->begin, accepted->end, item.shape.type}, std::max(accepted->end, next)};
       }
-      if (one.shape.beyond != nullptr) next = std::max(next, one.shape.beyond(text, shape));
+      if (item.shape.beyond != nullptr) next = std::max(next, item.shape.beyond(text, shape));
     }
     if (end > span.begin + kLong) return {{}, end};
     // Another shape may begin a little later. Words are skipped whole: no shape begins within a word, and so a long
@@ -172,22 +172,22 @@ Result<std::shared_ptr<const PiiDetector>> PiiDetector::make(const PiiOptions& o
       return fail(Code::invalid, fmt::format("'{}' is not a type of personal data; known types: {}",
                                              printable(type, 40), fmt::format("{}", fmt::join(types(), ", "))));
   }
-  auto wanted = [&](std::string_view type) {
+  auto requested = [&](std::string_view type) {
     return options.types.empty() || std::find(options.types.begin(), options.types.end(), type) != options.types.end();
   };
-  std::erase_if(compiled->customs, [&](const auto& custom) { return !wanted(custom.type); });
+  std::erase_if(compiled->customs, [&](const auto& custom) { return !requested(custom.type); });
   std::vector<PiiShape> shapes, secrets;
   for (const auto& shape : pii_shapes())
-    if (wanted(shape.type)) shapes.push_back(shape);
+    if (requested(shape.type)) shapes.push_back(shape);
   for (const auto& shape : announced_shapes())
-    if (wanted(shape.type)) shapes.push_back(shape);
+    if (requested(shape.type)) shapes.push_back(shape);
   if (options.secrets == PiiOptions::Secrets::find) {
     for (const auto& shape : secret_shapes())
-      if (wanted(shape.type)) secrets.push_back(shape);
+      if (requested(shape.type)) secrets.push_back(shape);
     for (const auto& shape : announced_secret_shapes())
-      if (wanted(shape.type)) secrets.push_back(shape);
+      if (requested(shape.type)) secrets.push_back(shape);
   }
-  compiled->shapes.compile(shapes, Alternation::By::whole);
+  compiled->shapes.compile(shapes, Alternation::By::full);
   compiled->secrets.compile(secrets, Alternation::By::beginning);
   compiled->allowed.insert(options.allowed.begin(), options.allowed.end());
   return std::shared_ptr<const PiiDetector>(new PiiDetector(std::move(compiled)));
@@ -200,14 +200,14 @@ Result<> PiiDetector::check(const PiiPattern& pattern) {
 
 bool PiiDetector::looks_for(std::string_view type) const {
   const auto& customs = compiled_->customs;
-  const bool custom = std::any_of(customs.begin(), customs.end(), [&](const auto& one) { return one.type == type; });
+  const bool custom = std::any_of(customs.begin(), customs.end(), [&](const auto& item) { return item.type == type; });
   return custom || compiled_->shapes.has(type) || compiled_->secrets.has(type);
 }
 
 std::vector<std::string> PiiDetector::known() const {
   std::set<std::string> all;
-  for (const auto& one : compiled_->shapes.all) all.insert(one.shape.type);
-  for (const auto& one : compiled_->secrets.all) all.insert(one.shape.type);
+  for (const auto& item : compiled_->shapes.all) all.insert(item.shape.type);
+  for (const auto& item : compiled_->secrets.all) all.insert(item.shape.type);
   for (const auto& custom : compiled_->customs) all.insert(custom.type);
   return {all.begin(), all.end()};
 }
@@ -222,45 +222,45 @@ PiiScan::Step PiiScan::step() {
   const size_t expressions = 2 + detector_.compiled_->customs.size();
   const size_t edge = std::min(at_ + kScanWindow, text_.size());
   const size_t limit = std::min(edge + kMaxShapeBytes, text_.size());
-  last_look_ = looks_ + kLooks;
+  last_check_ = looks_ + kLooks;
   if (expression_ < 2) {
-    look_for_shapes(edge, limit);
+    find_shapes(edge, limit);
   } else {
-    look_for_pattern(edge, limit);
+    find_pattern(edge, limit);
   }
   if (at_ >= text_.size()) {
     expression_++;
-    at_ = taken_ = 0;
+    at_ = end_of_last_ = 0;
   }
   return expression_ < expressions && !text_.empty() ? Step::more : Step::done;
 }
 
 // Looks for shapes that begin before `edge`, in the text up to `limit`.
-void PiiScan::look_for_shapes(size_t edge, size_t limit) {
+void PiiScan::find_shapes(size_t edge, size_t limit) {
   const Alternation& shapes = expression_ == 0 ? detector_.compiled_->shapes : detector_.compiled_->secrets;
-  re2::StringPiece found;
-  while (at_ < edge && looks_ < last_look_) {
-    const bool any = shapes.any && shapes.any->Match(piece_of(text_), at_, limit, RE2::UNANCHORED, &found, 1);
-    const size_t begin = any ? static_cast<size_t>(found.data() - text_.data()) : edge;
+  re2::StringPiece piece;
+  while (at_ < edge && looks_ < last_check_) {
+    const bool any = shapes.any && shapes.any->Match(piece_of(text_), at_, limit, RE2::UNANCHORED, &piece, 1);
+    const size_t begin = any ? static_cast<size_t>(piece.data() - text_.data()) : edge;
     if (begin >= edge) {
       at_ = edge;
       return;
     }
     looks_++;
-    const auto look = shapes.take(text_, {begin, begin + found.size()}, limit, taken_);
-    at_ = look.next;
-    if (!look.finding) continue;
-    taken_ = look.finding->end;
-    add(*look.finding);
+    const auto check = shapes.take(text_, {begin, begin + piece.size()}, limit, end_of_last_);
+    at_ = check.next;
+    if (!check.finding) continue;
+    end_of_last_ = check.finding->end;
+    add(*check.finding);
   }
 }
 
-void PiiScan::look_for_pattern(size_t edge, size_t limit) {
+void PiiScan::find_pattern(size_t edge, size_t limit) {
   const auto& custom = detector_.compiled_->customs[expression_ - 2];
   re2::StringPiece groups[2];
-  const int wanted = std::min(custom.expression->NumberOfCapturingGroups(), 1) + 1;
-  while (at_ < edge && looks_ < last_look_) {
-    const bool any = custom.expression->Match(piece_of(text_), at_, limit, RE2::UNANCHORED, groups, wanted);
+  const int requested = std::min(custom.expression->NumberOfCapturingGroups(), 1) + 1;
+  while (at_ < edge && looks_ < last_check_) {
+    const bool any = custom.expression->Match(piece_of(text_), at_, limit, RE2::UNANCHORED, groups, requested);
     const size_t begin = any ? static_cast<size_t>(groups[0].data() - text_.data()) : edge;
     if (begin >= edge) {
       at_ = edge;
@@ -272,36 +272,36 @@ void PiiScan::look_for_pattern(size_t edge, size_t limit) {
       at_ = begin;
       continue;
     }
-    const re2::StringPiece& part = wanted == 2 && groups[1].data() != nullptr ? groups[1] : groups[0];
+    const re2::StringPiece& part = requested == 2 && groups[1].data() != nullptr ? groups[1] : groups[0];
     const auto part_begin = static_cast<size_t>(part.data() - text_.data());
     if (!part.empty()) add({part_begin, part_begin + part.size(), custom.type});
     at_ = begin + std::max<size_t>(groups[0].size(), 1);
   }
 }
 
-void PiiScan::add(PiiFinding one) {
-  if (!only_.empty() && std::find(only_.begin(), only_.end(), one.type) == only_.end()) return;
-  if (detector_.compiled_->allowed.contains(text_.substr(one.begin, one.end - one.begin))) return;
-  found_.push_back(one);
+void PiiScan::add(PiiFinding finding) {
+  if (!only_.empty() && std::find(only_.begin(), only_.end(), finding.type) == only_.end()) return;
+  if (detector_.compiled_->allowed.contains(text_.substr(finding.begin, finding.end - finding.begin))) return;
+  findings_.push_back(finding);
 }
 
-std::vector<PiiFinding> apart(std::vector<PiiFinding> found) {
-  std::sort(found.begin(), found.end(), [](const PiiFinding& a, const PiiFinding& b) {
+std::vector<PiiFinding> apart(std::vector<PiiFinding> findings) {
+  std::sort(findings.begin(), findings.end(), [](const PiiFinding& a, const PiiFinding& b) {
     return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
   });
   std::vector<PiiFinding> all;
   size_t longest = 0;  // length of the longest finding in all.back()
-  for (const PiiFinding& one : found) {
-    if (all.empty() || one.begin >= all.back().end) {
-      all.push_back(one);
-      longest = one.end - one.begin;
+  for (const PiiFinding& finding : findings) {
+    if (all.empty() || finding.begin >= all.back().end) {
+      all.push_back(finding);
+      longest = finding.end - finding.begin;
       continue;
     }
-    if (one.end - one.begin > longest) {
-      all.back().type = one.type;
-      longest = one.end - one.begin;
+    if (finding.end - finding.begin > longest) {
+      all.back().type = finding.type;
+      longest = finding.end - finding.begin;
     }
-    all.back().end = std::max(all.back().end, one.end);
+    all.back().end = std::max(all.back().end, finding.end);
   }
   return all;
 }

@@ -69,23 +69,23 @@ class PiiScan {
   enum class Step { more, done };
   Step step();
   // After the last step: all findings, as from apart().
-  std::vector<PiiFinding> take() { return apart(std::move(found_)); }
+  std::vector<PiiFinding> take() { return apart(std::move(findings_)); }
   // How many candidates were examined so far. A hostile text can make this number large.
   size_t looks() const { return looks_; }
 
  private:
-  void look_for_shapes(size_t edge, size_t limit);
-  void look_for_pattern(size_t edge, size_t limit);
-  void add(PiiFinding one);
+  void find_shapes(size_t edge, size_t limit);
+  void find_pattern(size_t edge, size_t limit);
+  void add(PiiFinding finding);
 
   std::string_view text_;
   const PiiDetector& detector_;
   std::span<const std::string> only_;
-  size_t expression_ = 0;  // 0: shapes, 1: secrets, then each pattern of the policy; each passes over the whole text
-  size_t at_ = 0;          // where the current expression continues
-  size_t taken_ = 0;       // end of the last finding of this expression; findings begin behind it
-  size_t looks_ = 0, last_look_ = 0;  // candidates in all; the limit of this step
-  std::vector<PiiFinding> found_;
+  size_t expression_ = 0;   // 0: shapes, 1: secrets, then each pattern of the policy; each passes over the whole text
+  size_t at_ = 0;           // where the current expression continues
+  size_t end_of_last_ = 0;  // end of the last finding of this expression; findings begin behind it
+  size_t looks_ = 0, last_check_ = 0;  // candidates in all; the limit of this step
+  std::vector<PiiFinding> findings_;
 };
 
 }  // namespace policies

@@ -15,9 +15,9 @@ using Accepted = std::optional<PiiSpan>;
 // "phone" in "customer_phone" and "customerPhone", not in "headphones".
 bool begins_word(std::string_view text, PiiSpan word) {
   if (text[word.begin] == '_') return true;
-  const char left = before(text, word);
-  if (!is_letter(left)) return !is_digit(left);
-  return (is_upper(text[word.begin]) && !is_upper(left)) ||
+  const char previous = before(text, word);
+  if (!is_letter(previous)) return !is_digit(previous);
+  return (is_upper(text[word.begin]) && !is_upper(previous)) ||
          (is_upper(text[word.begin + 1]) && !is_upper(text[word.begin]));
 }
 
@@ -130,15 +130,15 @@ Accepted announced_mac(std::string_view text, PiiSpan word) {
 
 // Reads an id group by group; the longest valid part counts.
 template <class Valid>
-Accepted longest_id(std::string_view text, size_t at, size_t most, Valid valid) {
+Accepted longest_id(std::string_view text, size_t at, size_t max, Valid valid) {
   constexpr std::string_view kMarks = " .-/(";
   if (text[at] == '(') at++;
-  Accepted found;
+  Accepted match;
   size_t read = 0;
-  for (size_t i = at; i < text.size() && read <= most;) {
+  for (size_t i = at; i < text.size() && read <= max;) {
     size_t end = i;
     bool digits = false;
-    while (end < text.size() && is_alnum(text[end]) && end - i <= most) {
+    while (end < text.size() && is_alnum(text[end]) && end - i <= max) {
       digits = digits || is_digit(text[end]);
       end++;
     }
@@ -148,11 +148,11 @@ Accepted longest_id(std::string_view text, size_t at, size_t most, Valid valid) 
     const bool bracket =
         end < text.size() && text[end] == ')' && inside(text, span).find('(') != std::string_view::npos;
     span.end += bracket;
-    if (!is_word(after(text, span)) && valid(inside(text, span))) found = span;
+    if (!is_word(after(text, span)) && valid(inside(text, span))) match = span;
     if (end >= text.size() || kMarks.find(text[end]) == kMarks.npos) break;
     i = end + 1;
   }
-  return found;
+  return match;
 }
 
 Accepted announced_national_id(std::string_view text, PiiSpan word) {

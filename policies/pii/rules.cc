@@ -30,8 +30,8 @@ void read_patterns(const Json& object, PiiOptions& options, Checked& in) {
 }  // namespace
 
 const std::shared_ptr<const PiiDetector>& PiiRules::every_type() {
-  static const auto made = PiiDetector::make({}).value();
-  return made;
+  static const auto created = PiiDetector::make({}).value();
+  return created;
 }
 
 PiiRules read_pii_rules(const Json& object, std::vector<Error>& problems) {

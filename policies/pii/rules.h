@@ -16,9 +16,9 @@ struct PiiRules {
   enum class Answers { as_is, sanitised };
   // Where tokens may be restored to personal data. code: in jailed programs, with answers that are sanitised or not.
   // agents: also with the tool restore_pii.
-  enum class Restore { nobody, code, agents };
+  enum class Restore { no_user, code, agents };
   Answers answers = Answers::as_is;
-  Restore restore = Restore::nobody;
+  Restore restore = Restore::no_user;
   std::chrono::seconds lifetime{7 * 24 * 3600};  // of a token, counted from the last time that its text was seen
   std::shared_ptr<const PiiDetector> detector = every_type();
 

@@ -27,11 +27,11 @@ Accepted marked(std::string_view text, PiiSpan span) {
 }
 
 // A secret with a mark in its middle: `least` to `most` members stand before the mark.
-template <bool (*is_member)(char), size_t least, size_t most>
+template <bool (*is_member)(char), size_t least, size_t max>
 Accepted marked_within(std::string_view text, PiiSpan span) {
   const size_t mark = span.begin;
-  while (span.begin > 0 && mark - span.begin <= most && is_member(text[span.begin - 1])) span.begin--;
-  if (mark - span.begin < least || mark - span.begin > most) return {};
+  while (span.begin > 0 && mark - span.begin <= max && is_member(text[span.begin - 1])) span.begin--;
+  if (mark - span.begin < least || mark - span.begin > max) return {};
   return marked(text, span);
 }
 bool is_base64url(char c) { return is_word(c) || c == '-'; }

@@ -132,7 +132,7 @@ Parts parts_of(std::string_view address) {
 bool is_small(const Parts& parts) {
   constexpr unsigned kSmall = 50;
   if (parts[0] == 10) return false;  // RFC 1918
-  return std::all_of(parts.begin(), parts.end(), [](unsigned one) { return one < kSmall; });
+  return std::all_of(parts.begin(), parts.end(), [](unsigned value) { return value < kSmall; });
 }
 
 // An address of four equal parts: 1.1.1.1, 9.9.9.9. A version may look the same: "OpenSSL 1.1.1.1", behind a name with
@@ -150,7 +150,7 @@ bool is_resolver(std::string_view text, PiiSpan span, const Parts& parts) {
 
 Accepted ipv4(std::string_view text, PiiSpan span) {
   if (goes_on(text, span) || !valid_ipv4(inside(text, span))) return {};
-  if (said_before(text, span, {"version", "ver",       "release", "build",   "rev",  "revision", "firmware", "upgrade",
+  if (says_before(text, span, {"version", "ver",       "release", "build",   "rev",  "revision", "firmware", "upgrade",
                                "update",  "downgrade", "oid",     "section", "sec.", "chapter",  "clause",   "figure",
                                "table",   "rfc",       "spec",    "ieee",    "ecma", "std"},
                   28))
@@ -159,7 +159,7 @@ Accepted ipv4(std::string_view text, PiiSpan span) {
   if (!is_small(parts) || is_resolver(text, span, parts)) return span;
   if (span.begin > 0 && text[span.begin - 1] == '@') return span;
   if ((after(text, span) == '/' || after(text, span) == ':') && is_digit(after(text, span, 1))) return span;
-  return said_before(text, span,
+  return says_before(text, span,
                      {"ip",     "ipv4",    "addr",   "address", "host",       "server",    "client",  "from",
                       "src",    "dst",     "source", "peer",    "ping",       "dns",       "gateway", "via",
                       "subnet", "network", "listen", "bind",    "curl",       "ssh",       "proxy",   "node",
@@ -187,25 +187,25 @@ Accepted mac(std::string_view text, PiiSpan span) {
   const std::string digits = std::string(inside(text, span));
   const char separator = digits[2];
   if (std::count(digits.begin(), digits.end(), separator) != 5) return {};
-  for (std::string_view nobody : {"00:00:00:00:00:00", "ff:ff:ff:ff:ff:ff", "FF:FF:FF:FF:FF:FF"})
-    if (digits == nobody) return {};
+  for (std::string_view placeholder : {"00:00:00:00:00:00", "ff:ff:ff:ff:ff:ff", "FF:FF:FF:FF:FF:FF"})
+    if (digits == placeholder) return {};
   return span;
 }
 
 // Three times four hexadecimal digits, as switches write a MAC address.
 Accepted dotted_mac(std::string_view text, PiiSpan span) {
-  if (has_begun(text, span) || is_word(after(text, span))) return {};
+  if (continues_word(text, span) || is_word(after(text, span))) return {};
   if (after(text, span) == '.' && is_word(after(text, span, 1))) return {};
   const std::string_view shape = inside(text, span);
   const bool digits = std::any_of(shape.begin(), shape.end(), is_digit);
   const bool letters = std::any_of(shape.begin(), shape.end(), is_letter);
   if (digits && letters) return span;
-  return said_near(text, span, {"mac", "vlan", "arp", "ether", "dynamic", "bssid"}) ? Accepted(span) : Accepted();
+  return says_near(text, span, {"mac", "vlan", "arp", "ether", "dynamic", "bssid"}) ? Accepted(span) : Accepted();
 }
 
 // Words that name numbers of other kinds, in the 20 bytes before the number.
 bool is_called_otherwise(std::string_view text, PiiSpan span) {
-  return said_before(text, span,
+  return says_before(text, span,
                      {"part", "sku",         "item", "order", "invoice", "ticket",  "serial",  "catalog", "model",
                       "ref",  "case",        "lot",  "batch", "article", "product", "request", "trace",   "span_id",
                       "txn",  "transaction", "seq",  "event", "session", "user_id", "job",     "message", "tracking"},
@@ -229,13 +229,13 @@ bool others_are_not(std::string_view text, PiiSpan span, std::string_view pictur
     while (fits < picture.size() &&
            (picture[fits] == '9' ? is_digit(around[at + fits]) : around[at + fits] == picture[fits]))
       fits++;
-    const PiiSpan one{first + at, first + at + picture.size()};
-    if (fits < picture.size() || goes_on(text, one)) {
+    const PiiSpan pii_span{first + at, first + at + picture.size()};
+    if (fits < picture.size() || goes_on(text, pii_span)) {
       at++;
       continue;
     }
     seen++;
-    wrong += !is_one(inside(text, one));
+    wrong += !is_one(inside(text, pii_span));
     at += picture.size();
   }
   return seen >= 3 && wrong * 20 >= seen;
@@ -245,14 +245,15 @@ Accepted ssn(std::string_view text, PiiSpan span) {
   if (goes_on(text, span)) return {};
   const std::string_view shape = inside(text, span);
   if (shape[3] != shape[6] || !valid_ssn(digits_of(shape))) return {};
-  if (said_near(text, span, {"ssn", "social", "ss#"})) return span;
+  if (says_near(text, span, {"ssn", "social", "ss#"})) return span;
   if (shape[3] == ' ' || is_called_otherwise(text, span)) return {};
-  const auto is_ssn = [](std::string_view one) { return valid_ssn(digits_of(one)); };
+  const auto is_ssn = [](std::string_view name) { return valid_ssn(digits_of(name)); };
   return others_are_not(text, span, "999-99-9999", is_ssn) ? Accepted() : Accepted(span);
 }
 
 Accepted card(std::string_view text, PiiSpan span) {
-  if (has_begun(text, span) || text[span.begin] < '2' || text[span.begin] > '6') return {};  // no issuer has others
+  if (continues_word(text, span) || text[span.begin] < '2' || text[span.begin] > '6')
+    return {};  // no issuer has others
   static const std::initializer_list<std::string_view> kCards = {
       "card",  "visa",  "mastercard", "amex",  "diners", "discover", "jcb",  "maestro", "credit",
       "debit", "karte", "tarjeta",    "carte", "cc",     "unionpay", "kort", "pan",     "payment"};
@@ -262,11 +263,11 @@ Accepted card(std::string_view text, PiiSpan span) {
     const std::string_view shape = inside(text, part);
     const std::string digits = digits_of(shape);
     if (!valid_card(digits) && !valid_rare_card(digits)) continue;
-    if (said_near(text, part, kCards)) return part;
+    if (says_near(text, part, kCards)) return part;
     if (!valid_card(digits)) continue;
     if (digits.size() < shape.size()) return part;
     // A bare number: one of forty random numbers passes the check, but its neighbours do not.
-    if (is_called_otherwise(text, part) || said_before(text, part, {"id"}, 12)) return {};
+    if (is_called_otherwise(text, part) || says_before(text, part, {"id"}, 12)) return {};
     return others_are_not(text, part, std::string(digits.size(), '9'), valid_card) ? Accepted() : Accepted(part);
   }
   return {};
@@ -296,10 +297,10 @@ Accepted international_phone(std::string_view text, PiiSpan span) {
   digits.erase(0, digits.starts_with("011") ? 3 : 2);
   if (!valid_international_phone(digits) || !has_country_code(digits)) return {};
   const bool bare = shape.find_first_not_of("0123456789") == shape.npos;
-  const bool said = said_before(text, span,
-                                {"phone", "tel", "call", "mobile", "cell", "fax", "sms", "dial", "ring", "contact",
-                                 "telefon", "handy", "whatsapp", "hotline"});
-  return said || (!bare && digits.size() >= 9) ? Accepted(span) : Accepted();
+  const bool is_announced = says_before(text, span,
+                                        {"phone", "tel", "call", "mobile", "cell", "fax", "sms", "dial", "ring",
+                                         "contact", "telefon", "handy", "whatsapp", "hotline"});
+  return is_announced || (!bare && digits.size() >= 9) ? Accepted(span) : Accepted();
 }
 
 Accepted american_phone(std::string_view text, PiiSpan span) {
@@ -312,7 +313,7 @@ Accepted american_phone(std::string_view text, PiiSpan span) {
   if (!plain && is_digit(shape[0]) && digits.size() == 10 && !(gap(3) && gap(7))) return {};
   if (!plain && digits == "1234567890") return span;  // no person's number, and a common example
   if (!valid_american_phone(digits)) return {};
-  if (plain && !said_before(text, span, {"phone", "tel", "call", "mobile", "cell", "fax", "sms", "contact"})) return {};
+  if (plain && !says_before(text, span, {"phone", "tel", "call", "mobile", "cell", "fax", "sms", "contact"})) return {};
   return span;
 }
 
@@ -337,11 +338,11 @@ Accepted national_id(std::string_view text, PiiSpan span) {
   if (id.size() == 9 && (is_digit(written[0]) || is_upper(written[1])))
     return (written.find(' ') != written.npos ? certain_national_id(written) : valid_national_id(id)) &&
                    (written.find(' ') != written.npos ||
-                    said_near(text, span, {"nino", "insurance", "hmrc", "ni", "dni", "nif", "documento", "tax"}))
+                    says_near(text, span, {"nino", "insurance", "hmrc", "ni", "dni", "nif", "documento", "tax"}))
                ? Accepted(span)
                : Accepted();
   if (std::all_of(id.begin(), id.end(), is_digit) && written.find_first_of("-+") == written.size() - 5)
-    return said_near(text, span, {"personnummer", "personnr", "pnr", "swedish", "svensk", "cpr", "patient"}) &&
+    return says_near(text, span, {"personnummer", "personnr", "pnr", "swedish", "svensk", "cpr", "patient"}) &&
                    valid_national_id(id)
                ? Accepted(span)
                : Accepted();

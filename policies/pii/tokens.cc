@@ -34,9 +34,9 @@ size_t token_end(std::string_view text, size_t at) {
   size_t digits = type;
   while (digits < text.size() && digits - type <= kMaxDigits && kTokenDigits.find(text[digits]) != kTokenDigits.npos)
     digits++;
-  const bool whole =
+  const bool full =
       digits - type >= kMinDigits && digits - type <= kMaxDigits && digits < text.size() && text[digits] == ']';
-  return whole ? digits + 1 : 0;
+  return full ? digits + 1 : 0;
 }
 
 // All digits that a token of this text may have. A token takes only as many as make it unique in its vault.
@@ -71,8 +71,8 @@ Result<std::string> token_for(std::string_view type, std::string_view text, PiiV
   const std::string digits = digits_for(vault.key(), type, text);
   for (size_t length = kMinDigits; length <= digits.size(); length += 2) {
     std::string token = "[" + upper(type) + "_" + digits.substr(0, length) + "]";
-    TRY(const bool is_kept, vault.keep(token, text));
-    if (is_kept) return token;
+    TRY(const bool is_saved, vault.keep(token, text));
+    if (is_saved) return token;
   }
   return fail(Code::exhausted, "no free token is left for this text", "try again when older tokens have expired");
 }
@@ -127,8 +127,8 @@ Result<bool> MemoryVault::keep(const std::string& token, std::string_view text) 
 }
 
 Result<bool> MemoryVault::keep_locked(const std::string& token, std::string_view text) {
-  const auto known = entries_.find(token);
-  if (known != entries_.end() && known->second.until > now() && known->second.text != text) return false;
+  const auto it = entries_.find(token);
+  if (it != entries_.end() && it->second.until > now() && it->second.text != text) return false;
   CHECKED(put(token, text, now() + lifetime()));
   return true;
 }
@@ -148,7 +148,7 @@ Result<> MemoryVault::put(const std::string& token, std::string_view text, Time 
   return {};
 }
 
-void Sanitizer::look_for_tokens() {
+void Sanitizer::find_tokens() {
   const size_t edge = std::min(at_ + kSanitizeWindow, text_.size());
   const std::string_view seen = text_.substr(0, edge);  // bounds the search: not up to the end of the text in each step
   for (size_t open = seen.find('[', at_); open != seen.npos; open = seen.find('[', open + 1))
@@ -156,16 +156,16 @@ void Sanitizer::look_for_tokens() {
   at_ = edge;
 }
 
-Result<> Sanitizer::replace(const PiiFinding& one) {
-  const std::string_view original = text_.substr(one.begin, one.end - one.begin);
-  if (options_.tokens == SanitizeOptions::Tokens::keep && one.type == kToken && vault_.find(original)) return {};
-  TRY(std::string token, token_for(one.type, original, vault_));
-  clean_.text.append(text_.substr(at_, one.begin - at_)).append(token);
-  at_ = one.end;
-  if (one.type == kToken) {
+Result<> Sanitizer::replace(const PiiFinding& finding) {
+  const std::string_view original = text_.substr(finding.begin, finding.end - finding.begin);
+  if (options_.tokens == SanitizeOptions::Tokens::keep && finding.type == kToken && vault_.find(original)) return {};
+  TRY(std::string token, token_for(finding.type, original, vault_));
+  clean_.text.append(text_.substr(at_, finding.begin - at_)).append(token);
+  at_ = finding.end;
+  if (finding.type == kToken) {
     clean_.escaped.emplace(std::move(token), original);
   } else {
-    types_.emplace(one.type);
+    types_.emplace(finding.type);
     clean_.tokens.emplace(std::move(token), original);
   }
   return {};
@@ -177,17 +177,17 @@ Result<PiiScan::Step> Sanitizer::step() {
     return PiiScan::Step::more;
   }
   if (work_ == Work::tokens) {
-    look_for_tokens();
+    find_tokens();
     if (at_ < text_.size()) return PiiScan::Step::more;
-    found_ = scan_.take();
-    found_.insert(found_.end(), tokens_.begin(), tokens_.end());
-    found_ = apart(std::move(found_));
+    findings_ = scan_.take();
+    findings_.insert(findings_.end(), tokens_.begin(), tokens_.end());
+    findings_ = apart(std::move(findings_));
     work_ = Work::replace;
     at_ = 0;
   }
-  for (const size_t last = std::min(next_ + kReplacements, found_.size()); next_ < last; next_++)
-    CHECKED(replace(found_[next_]));
-  return next_ < found_.size() ? PiiScan::Step::more : PiiScan::Step::done;
+  for (const size_t last = std::min(next_ + kReplacements, findings_.size()); next_ < last; next_++)
+    CHECKED(replace(findings_[next_]));
+  return next_ < findings_.size() ? PiiScan::Step::more : PiiScan::Step::done;
 }
 
 Sanitized Sanitizer::take() {
@@ -199,7 +199,7 @@ Sanitized Sanitizer::take() {
 Result<Sanitized> sanitize(std::string_view text, const PiiDetector& detector, PiiVault& vault, WorkMeter& meter,
                            const SanitizeOptions& options) {
   Sanitizer sanitizer(text, detector, vault, options);
-  const uint64_t steps = std::min<uint64_t>(kStepsPerText + text.size(), WorkMeter::kStepsPerLook);
+  const uint64_t steps = std::min<uint64_t>(kStepsPerText + text.size(), WorkMeter::kStepsPerCheck);
   for (;;) {
     if (!meter.spend(steps)) return tl::unexpected<Error>(meter.error());
     TRY(const PiiScan::Step step, sanitizer.step());

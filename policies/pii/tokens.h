@@ -123,15 +123,15 @@ class Sanitizer {
 
  private:
   enum class Work { scan, tokens, replace };
-  void look_for_tokens();
-  Result<> replace(const PiiFinding& one);
+  void find_tokens();
+  Result<> replace(const PiiFinding& finding);
 
   std::string_view text_;
   PiiVault& vault_;
   const SanitizeOptions& options_;
   PiiScan scan_;
   Work work_ = Work::scan;
-  std::vector<PiiFinding> tokens_, found_;
+  std::vector<PiiFinding> tokens_, findings_;
   size_t at_ = 0;    // position in the text
   size_t next_ = 0;  // index in found_
   Sanitized clean_;

@@ -113,9 +113,9 @@ bool valid_rare_card(std::string_view digits) {
 }
 
 size_t iban_length(std::string_view country) {
-  const auto* found = std::lower_bound(std::begin(kCountries), std::end(kCountries), country,
-                                       [](const Country& one, std::string_view code) { return one.code < code; });
-  return found != std::end(kCountries) && found->code == country ? found->length : 0;
+  const auto* it = std::lower_bound(std::begin(kCountries), std::end(kCountries), country,
+                                    [](const Country& item, std::string_view code) { return item.code < code; });
+  return it != std::end(kCountries) && it->code == country ? it->length : 0;
 }
 
 bool valid_iban(std::string_view text) {

@@ -21,10 +21,10 @@ class ExpressionCache {
  public:
   std::optional<Result<Compiled>> find(const std::string& pattern) {
     std::lock_guard lock(mutex_);
-    const auto found = by_pattern_.find(pattern);
-    if (found == by_pattern_.end()) return {};
-    entries_.splice(entries_.begin(), entries_, found->second);
-    return found->second->result;
+    const auto it = by_pattern_.find(pattern);
+    if (it == by_pattern_.end()) return {};
+    entries_.splice(entries_.begin(), entries_, it->second);
+    return it->second->result;
   }
   void add(const std::string& pattern, const Result<Compiled>& result, int64_t memory) {
     std::lock_guard lock(mutex_);
@@ -96,14 +96,14 @@ std::string re2_from_ecma(std::string_view pattern) {
 Result<Compiled> SchemaExpressions::compiled(const std::string& pattern) {
   if (pattern.size() > kMaxBytes)
     return fail(Code::invalid, fmt::format("an expression of more than {} bytes", kMaxBytes));
-  if (auto known = cache().find(pattern)) return *std::move(known);
+  if (auto it = cache().find(pattern)) return *std::move(it);
   const std::string expression = re2_from_ecma(pattern);
   int64_t memory = kSmallMemory;
-  auto made = compile(expression, memory);
-  if (made->error_code() == re2::RE2::ErrorPatternTooLarge) made = compile(expression, memory = kLargeMemory);
-  Result<Compiled> result = made;
-  if (!made->ok()) result = fail(Code::invalid, "an invalid expression: " + printable(made->error(), 100));
-  cache().add(pattern, result, made->ok() ? memory : static_cast<int64_t>(kMaxBytes));
+  auto created = compile(expression, memory);
+  if (created->error_code() == re2::RE2::ErrorPatternTooLarge) created = compile(expression, memory = kLargeMemory);
+  Result<Compiled> result = created;
+  if (!created->ok()) result = fail(Code::invalid, "an invalid expression: " + printable(created->error(), 100));
+  cache().add(pattern, result, created->ok() ? memory : static_cast<int64_t>(kMaxBytes));
   return result;
 }
 
@@ -116,7 +116,7 @@ Result<bool> SchemaExpressions::fits(const re2::RE2& expression, std::string_vie
                 fmt::format("the expression {} cannot be compared with a text of {} bytes",
                             printable(expression.pattern(), 60), text.size()),
                 "send a shorter text");
-  if (!meter.spend(text.size() > kLongText ? WorkMeter::kStepsPerLook : 10 + text.size() / kBytesPerStep))
+  if (!meter.spend(text.size() > kLongText ? WorkMeter::kStepsPerCheck : 10 + text.size() / kBytesPerStep))
     return tl::unexpected<Error>(meter.error());
   return re2::RE2::PartialMatch({text.data(), text.size()}, expression);
 }

@@ -20,14 +20,14 @@
 namespace policies {
 namespace {
 
-constexpr size_t kMaxShown = 60;              // bytes of a value in a message
+constexpr size_t kMaxListed = 60;             // bytes of a value in a message
 constexpr size_t kMaxShownChoices = 200;      // bytes of a list of choices
-constexpr size_t kMaxShownPlace = 120;        // bytes of a place in a message
+constexpr size_t kMaxPositionBytes = 120;     // bytes of a place in a message
 constexpr uint64_t kBytesPerStep = 64;        // of texts that are compared or counted
 constexpr uint64_t kExpressionStep = 10'000;  // steps for the compilation of an expression
 
-std::string shown(const Json& value, size_t most = kMaxShown) {
-  return printable(json_beginning(value, 2 * most), most);
+std::string displayed(const Json& value, size_t max = kMaxListed) {
+  return printable(json_beginning(value, 2 * max), max);
 }
 
 bool has_type(const Json& value, const std::string& name) {
@@ -61,10 +61,10 @@ int order(const Json& value, const Json& limit) {
 }
 
 // The members and elements that a subschema has evaluated, for unevaluated*.
-struct LookedAt {
+struct CheckedLocation {
   std::set<std::string_view> names;
   std::set<size_t> items;
-  void add(const LookedAt& other) {
+  void add(const CheckedLocation& other) {
     names.insert(other.names.begin(), other.names.end());
     items.insert(other.items.begin(), other.items.end());
   }
@@ -79,7 +79,7 @@ class SchemaCheck {
   SchemaCheck(const JsonSchema& schema, WorkMeter& meter) : parts_(*schema.parts_), meter_(meter) {}
 
   Result<> run(const Json& document, const Json& value) {
-    LookedAt seen;
+    CheckedLocation seen;
     const bool good = fits(document, value, seen);
     if (exhausted_ && problem_.empty())
       return meter_.is_over() ? Result<>(tl::unexpected<Error>(meter_.error()))
@@ -111,12 +111,13 @@ class SchemaCheck {
     if (quiet_ > 0 || !problem_.empty()) return false;
     std::string where;
     for (const Step& step : path_) {
-      if (where.size() > kMaxShownPlace) break;
+      if (where.size() > kMaxPositionBytes) break;
       const size_t* index = std::get_if<size_t>(&step);
       where += '/';
-      where += index ? std::to_string(*index) : std::string(std::get<std::string_view>(step).substr(0, kMaxShownPlace));
+      where +=
+          index ? std::to_string(*index) : std::string(std::get<std::string_view>(step).substr(0, kMaxPositionBytes));
     }
-    problem_ = fmt::format("{}{}{}", printable(where, kMaxShownPlace), where.empty() ? "" : ": ", words());
+    problem_ = fmt::format("{}{}{}", printable(where, kMaxPositionBytes), where.empty() ? "" : ": ", words());
     return false;
   }
 
@@ -140,20 +141,20 @@ class SchemaCheck {
 
   bool fits_inside(const Json& schema, const Json& value, Step step) {
     path_.push_back(step);
-    LookedAt seen;
+    CheckedLocation seen;
     const bool good = fits(schema, value, seen);
     path_.pop_back();
     return good;
   }
 
-  bool fits_quietly(const Json& schema, const Json& value, LookedAt& seen) {
+  bool fits_quietly(const Json& schema, const Json& value, CheckedLocation& seen) {
     quiet_++;
     const bool good = fits(schema, value, seen);
     quiet_--;
     return good;
   }
 
-  bool fits(const Json& schema, const Json& value, LookedAt& seen) {
+  bool fits(const Json& schema, const Json& value, CheckedLocation& seen) {
     constexpr uint64_t kStepsPerSchema = 30;
     if (!spend(kStepsPerSchema)) return false;
     if (schema.is_boolean()) return schema.get<bool>() ? true : wrong([] { return "is not allowed here"; });
@@ -162,12 +163,12 @@ class SchemaCheck {
       return false;
     }
     depth_++;
-    const auto known = parts_.resource_of.find(&schema);
-    const Node resource = known == parts_.resource_of.end() ? nullptr : known->second;
+    const auto it = parts_.resource_of.find(&schema);
+    const Node resource = it == parts_.resource_of.end() ? nullptr : it->second;
     const bool entered = scope_.empty() || scope_.back() != resource;
     if (entered) scope_.push_back(resource);
     // `seen` is only needed where the document has unevaluated*.
-    LookedAt here;
+    CheckedLocation here;
     const bool good = fits_all(schema, value, here);
     if (good && parts_.has_unevaluated && spend(8 * here.size())) seen.add(here);
     if (entered) scope_.pop_back();
@@ -175,7 +176,7 @@ class SchemaCheck {
     return good;
   }
 
-  bool fits_all(const Json& schema, const Json& value, LookedAt& seen) {
+  bool fits_all(const Json& schema, const Json& value, CheckedLocation& seen) {
     if (!fits_references(schema, value, seen) || !fits_any_type(schema, value)) return false;
     if (is_number(value) && !fits_number(schema, value)) return false;
     if (value.is_string() && !fits_string(schema, value)) return false;
@@ -185,24 +186,24 @@ class SchemaCheck {
     return fits_unevaluated(schema, value, seen);
   }
 
-  bool fits_references(const Json& schema, const Json& value, LookedAt& seen) {
+  bool fits_references(const Json& schema, const Json& value, CheckedLocation& seen) {
     if (auto target = parts_.targets.find(&schema); target != parts_.targets.end() && target->second)
       if (!fits(*target->second, value, seen)) return false;
     auto target = parts_.dynamic_targets.find(&schema);
     if (target == parts_.dynamic_targets.end() || !target->second) return true;
-    Node meant = target->second;
+    Node node = target->second;
     if (auto name = parts_.dynamic_names.find(&schema); name != parts_.dynamic_names.end()) {
       for (Node resource : scope_) {  // the outermost resource that has the anchor
         if (!spend(10)) return false;
-        auto found = parts_.resources.find(resource);
-        if (found == parts_.resources.end()) continue;
-        auto anchor = found->second.dynamic_anchors.find(name->second);
-        if (anchor == found->second.dynamic_anchors.end()) continue;
-        meant = anchor->second;
+        auto it = parts_.resources.find(resource);
+        if (it == parts_.resources.end()) continue;
+        auto anchor = it->second.dynamic_anchors.find(name->second);
+        if (anchor == it->second.dynamic_anchors.end()) continue;
+        node = anchor->second;
         break;
       }
     }
-    return fits(*meant, value, seen);
+    return fits(*node, value, seen);
   }
 
   bool fits_any_type(const Json& schema, const Json& value) {
@@ -210,14 +211,14 @@ class SchemaCheck {
       bool good = false;
       if (type->is_string()) good = has_type(value, type->get_ref<const std::string&>());
       if (type->is_array())
-        for (const Json& one : *type) {
+        for (const Json& item : *type) {
           if (!spend(1)) return false;
-          good |= has_type(value, one.get_ref<const std::string&>());
+          good |= has_type(value, item.get_ref<const std::string&>());
         }
       if (!good)
         return wrong([&] {
-          return fmt::format("{} is not of type {}", shown(value),
-                             type->is_string() ? type->get<std::string>() : shown(*type, kMaxShownChoices));
+          return fmt::format("{} is not of type {}", displayed(value),
+                             type->is_string() ? type->get<std::string>() : displayed(*type, kMaxShownChoices));
         });
     }
     if (auto choices = schema.find("enum"); choices != schema.end()) {
@@ -225,19 +226,20 @@ class SchemaCheck {
           std::any_of(choices->begin(), choices->end(), [&](const Json& choice) { return equals(choice, value); });
       if (exhausted_) return false;
       if (!good)
-        return wrong(
-            [&] { return fmt::format("{} is not one of {}", shown(value), shown(*choices, kMaxShownChoices)); });
+        return wrong([&] {
+          return fmt::format("{} is not one of {}", displayed(value), displayed(*choices, kMaxShownChoices));
+        });
     }
     if (auto constant = schema.find("const"); constant != schema.end() && !equals(*constant, value))
-      return wrong([&] { return fmt::format("{} is not {}", shown(value), shown(*constant)); });
+      return wrong([&] { return fmt::format("{} is not {}", displayed(value), displayed(*constant)); });
     return true;
   }
 
   bool fits_number(const Json& schema, const Json& value) {
-    auto bound = [&](const char* key, auto good, const char* what) {
+    auto bound = [&](const char* key, auto good, const char* kind) {
       auto limit = schema.find(key);
       if (limit == schema.end() || !is_number(*limit) || good(value, *limit)) return true;
-      return wrong([&] { return fmt::format("{} is {} {}", shown(value), what, dump_json(*limit)); });
+      return wrong([&] { return fmt::format("{} is {} {}", displayed(value), kind, dump_json(*limit)); });
     };
     return bound(
                "minimum", [](auto& v, auto& l) { return order(v, l) >= 0; }, "below the minimum of") &&
@@ -251,12 +253,12 @@ class SchemaCheck {
   }
 
   // minX and maxX, for the length of a string or the size of a list or an object.
-  bool fits_count(const Json& schema, const char* least, const char* most, size_t count, std::string_view what) {
+  bool fits_count(const Json& schema, const char* least, const char* max, size_t count, std::string_view subject) {
     const auto number = static_cast<double>(count);
     if (auto limit = schema.find(least); limit != schema.end() && number < nearest_double(*limit))
-      return wrong([&] { return fmt::format("{} {} are fewer than {}", count, what, dump_json(*limit)); });
-    if (auto limit = schema.find(most); limit != schema.end() && number > nearest_double(*limit))
-      return wrong([&] { return fmt::format("{} {} are more than {}", count, what, dump_json(*limit)); });
+      return wrong([&] { return fmt::format("{} {} are fewer than {}", count, subject, dump_json(*limit)); });
+    if (auto limit = schema.find(max); limit != schema.end() && number > nearest_double(*limit))
+      return wrong([&] { return fmt::format("{} {} are more than {}", count, subject, dump_json(*limit)); });
     return true;
   }
 
@@ -271,21 +273,22 @@ class SchemaCheck {
     const re2::RE2* expression = expression_of(pattern->get_ref<const std::string&>());
     if (exhausted_ || !expression) return !exhausted_;
     if (matches(*expression, text)) return true;
-    return exhausted_ ? false
-                      : wrong([&] { return fmt::format("{} does not match {}", shown(value), shown(*pattern)); });
+    return exhausted_
+               ? false
+               : wrong([&] { return fmt::format("{} does not match {}", displayed(value), displayed(*pattern)); });
   }
 
   // nullptr: RE2 does not support it, or exhausted_.
   const re2::RE2* expression_of(const std::string& pattern) {
     if (!spend(5 + pattern.size() / kBytesPerStep)) return nullptr;
-    auto known = expressions_.find(pattern);
-    if (known == expressions_.end()) {
+    auto it = expressions_.find(pattern);
+    if (it == expressions_.end()) {
       if (expressions_.size() == JsonSchema::kMaxExpressions) give_up("the schema has too many expressions");
       if (!spend(kExpressionStep)) return nullptr;
       auto compiled = SchemaExpressions::compiled(pattern);
-      known = expressions_.emplace(pattern, compiled ? *std::move(compiled) : nullptr).first;
+      it = expressions_.emplace(pattern, compiled ? *std::move(compiled) : nullptr).first;
     }
-    return known->second.get();
+    return it->second.get();
   }
 
   bool matches(const re2::RE2& expression, std::string_view text) {
@@ -294,13 +297,13 @@ class SchemaCheck {
     return fits.value_or(false);
   }
 
-  bool fits_list(const Json& schema, const Json& list, LookedAt& seen) {
+  bool fits_list(const Json& schema, const Json& list, CheckedLocation& seen) {
     if (!fits_count(schema, "minItems", "maxItems", list.size(), "items")) return false;
     auto unique = schema.find("uniqueItems");
     if (unique != schema.end() && unique->get<bool>() && !is_unique(list)) return false;
     size_t at = 0;
-    auto item = [&](const Json& one) {
-      if (!fits_inside(one, list[at], at)) return false;
+    auto item = [&](const Json& entry) {
+      if (!fits_inside(entry, list[at], at)) return false;
       if (parts_.has_unevaluated) seen.items.insert(at);
       at++;
       return true;
@@ -310,8 +313,8 @@ class SchemaCheck {
     const bool listed = items != schema.end() && items->is_array();  // the form before 2020-12
     if (listed) prefix = items;
     if (prefix != schema.end())
-      for (const Json& one : *prefix)
-        if (at < list.size() && !item(one)) return false;
+      for (const Json& entry : *prefix)
+        if (at < list.size() && !item(entry)) return false;
     if (listed) items = schema.find("additionalItems");
     if (items != schema.end())
       while (at < list.size())
@@ -321,22 +324,22 @@ class SchemaCheck {
 
   bool is_unique(const Json& list) {
     std::set<std::string> texts;
-    for (const Json& one : list) {
+    for (const Json& item : list) {
       std::string text;
-      append_canonical(text, one);
+      append_canonical(text, item);
       if (!spend(20 + text.size() / 4)) return false;
       if (!texts.insert(std::move(text)).second)
-        return wrong([&] { return fmt::format("{} is listed twice", shown(one)); });
+        return wrong([&] { return fmt::format("{} is listed twice", displayed(item)); });
     }
     return true;
   }
 
-  bool fits_contains(const Json& schema, const Json& list, LookedAt& seen) {
+  bool fits_contains(const Json& schema, const Json& list, CheckedLocation& seen) {
     auto contains = schema.find("contains");
     if (contains == schema.end()) return true;
     size_t count = 0;
     for (size_t i = 0; i < list.size(); i++) {
-      LookedAt inside;
+      CheckedLocation inside;
       if (!fits_quietly(*contains, list[i], inside)) continue;
       count++;
       if (parts_.has_unevaluated) seen.items.insert(i);
@@ -346,7 +349,7 @@ class SchemaCheck {
     return fits_count(schema, "minContains", "maxContains", count, "items that match `contains`");
   }
 
-  bool fits_object(const Json& schema, const Json& object, LookedAt& seen) {
+  bool fits_object(const Json& schema, const Json& object, CheckedLocation& seen) {
     if (!fits_count(schema, "minProperties", "maxProperties", object.size(), "members")) return false;
     if (auto required = schema.find("required"); required != schema.end())
       for (const Json& name : *required) {
@@ -357,21 +360,21 @@ class SchemaCheck {
     return fits_members(schema, object, seen) && fits_dependent(schema, object, seen);
   }
 
-  bool fits_members(const Json& schema, const Json& object, LookedAt& seen) {
+  bool fits_members(const Json& schema, const Json& object, CheckedLocation& seen) {
     const auto properties = schema.find("properties"), patterns = schema.find("patternProperties");
-    const auto others = schema.find("additionalProperties"), names = schema.find("propertyNames");
-    if (properties == schema.end() && patterns == schema.end() && others == schema.end() && names == schema.end())
+    const auto it = schema.find("additionalProperties"), names = schema.find("propertyNames");
+    if (properties == schema.end() && patterns == schema.end() && it == schema.end() && names == schema.end())
       return true;
     for (auto entry = object.begin(); entry != object.end(); ++entry) {
       const std::string& name = entry.key();
       const Json& member = *entry;
       if (!spend_lookup(name)) return false;
-      bool known = false;
+      bool count = false;
       if (names != schema.end() && !fits_inside(*names, Json(name), name)) return false;
       if (properties != schema.end()) {
         auto property = properties->find(name);
         if (property != properties->end()) {
-          known = true;
+          count = true;
           if (!fits_inside(*property, member, name)) return false;
         }
       }
@@ -380,23 +383,23 @@ class SchemaCheck {
           const re2::RE2* expression = expression_of(pattern.key());
           if (exhausted_) return false;
           if (!expression || !matches(*expression, name)) continue;
-          known = true;
+          count = true;
           if (!fits_inside(*pattern, member, name)) return false;
         }
       }
       if (exhausted_) return false;
-      if (!known && others != schema.end()) {
-        if (others->is_boolean() && !others->get<bool>())
+      if (!count && it != schema.end()) {
+        if (it->is_boolean() && !it->get<bool>())
           return wrong([&] { return fmt::format("'{}' is not known here", printable(name, 64)); });
-        known = true;
-        if (!fits_inside(*others, member, name)) return false;
+        count = true;
+        if (!fits_inside(*it, member, name)) return false;
       }
-      if (known && parts_.has_unevaluated) seen.names.insert(name);
+      if (count && parts_.has_unevaluated) seen.names.insert(name);
     }
     return true;
   }
 
-  bool fits_dependent(const Json& schema, const Json& object, LookedAt& seen) {
+  bool fits_dependent(const Json& schema, const Json& object, CheckedLocation& seen) {
     for (const char* key : {"dependentRequired", "dependentSchemas", "dependencies"}) {
       auto rules = schema.find(key);
       if (rules == schema.end()) continue;
@@ -422,36 +425,38 @@ class SchemaCheck {
 
   bool spend_lookup(std::string_view name) { return spend(10 + name.size() / kBytesPerStep); }
 
-  bool fits_combined(const Json& schema, const Json& value, LookedAt& seen) {
+  bool fits_combined(const Json& schema, const Json& value, CheckedLocation& seen) {
     if (auto all = schema.find("allOf"); all != schema.end())
-      for (const Json& one : *all)
-        if (!fits(one, value, seen)) return false;
+      for (const Json& item : *all)
+        if (!fits(item, value, seen)) return false;
     for (const char* key : {"anyOf", "oneOf"}) {
       auto list = schema.find(key);
       if (list == schema.end()) continue;
       size_t count = 0;
-      for (const Json& one : *list) {
-        LookedAt inside;
-        if (!fits_quietly(one, value, inside)) continue;
+      for (const Json& item : *list) {
+        CheckedLocation inside;
+        if (!fits_quietly(item, value, inside)) continue;
         count++;
         if (parts_.has_unevaluated && spend(8 * inside.size())) seen.add(inside);
       }
       if (exhausted_) return false;
       if (count == 0)
-        return wrong(
-            [&] { return fmt::format("{} does not match any of the {} alternatives", shown(value), list->size()); });
+        return wrong([&] {
+          return fmt::format("{} does not match any of the {} alternatives", displayed(value), list->size());
+        });
       if (count > 1 && *key == 'o')
-        return wrong([&] { return fmt::format("{} matches {} alternatives, not exactly one", shown(value), count); });
+        return wrong(
+            [&] { return fmt::format("{} matches {} alternatives, not exactly one", displayed(value), count); });
     }
     if (auto no = schema.find("not"); no != schema.end()) {
-      LookedAt inside;
+      CheckedLocation inside;
       if (fits_quietly(*no, value, inside))
-        return wrong([&] { return fmt::format("{} matches the schema in `not`", shown(value)); });
+        return wrong([&] { return fmt::format("{} matches the schema in `not`", displayed(value)); });
       if (exhausted_) return false;
     }
     auto condition = schema.find("if");
     if (condition == schema.end()) return true;
-    LookedAt inside;
+    CheckedLocation inside;
     const bool holds = fits_quietly(*condition, value, inside);
     if (exhausted_) return false;
     if (holds) seen.add(inside);
@@ -459,7 +464,7 @@ class SchemaCheck {
     return then == schema.end() || fits(*then, value, seen);
   }
 
-  bool fits_unevaluated(const Json& schema, const Json& value, LookedAt& seen) {
+  bool fits_unevaluated(const Json& schema, const Json& value, CheckedLocation& seen) {
     if (!parts_.has_unevaluated) return true;
     if (auto rest = schema.find("unevaluatedItems"); rest != schema.end() && value.is_array())
       for (size_t i = 0; i < value.size(); i++)

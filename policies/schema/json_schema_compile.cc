@@ -15,7 +15,7 @@
 namespace policies {
 namespace {
 
-constexpr size_t kMaxPlace = 200;
+constexpr size_t kMaxSchemaPathBytes = 200;
 
 constexpr auto kOne = std::to_array<std::string_view>({"additionalItems", "additionalProperties", "contains", "else",
                                                        "if", "items", "not", "propertyNames", "then",
@@ -86,7 +86,7 @@ class SchemaCompiler {
     const Json& document = *into_.document_;
     parts_.resources[&document];
     CHECKED(walk(document, &document));
-    for (const auto& [schema, place] : references_) CHECKED(resolve(*schema, place));
+    for (const auto& [schema, slot] : references_) CHECKED(resolve(*schema, slot));
     return {};
   }
 
@@ -104,15 +104,15 @@ class SchemaCompiler {
     std::vector<std::string_view>& path_;
   };
 
-  std::string place() const {
+  std::string slot() const {
     std::string text = root_;
     for (const std::string_view step : path_)
-      if (text.size() <= kMaxPlace) text += "/" + escaped(step.substr(0, kMaxPlace));
-    return printable(text, kMaxPlace);
+      if (text.size() <= kMaxSchemaPathBytes) text += "/" + escaped(step.substr(0, kMaxSchemaPathBytes));
+    return printable(text, kMaxSchemaPathBytes);
   }
 
-  tl::unexpected<Error> wrong(std::string_view what) const {
-    return fail(Code::invalid, fmt::format("{}: {}", place(), what));
+  tl::unexpected<Error> wrong(std::string_view message) const {
+    return fail(Code::invalid, fmt::format("{}: {}", slot(), message));
   }
 
   Result<> spend(uint64_t steps) {
@@ -194,7 +194,7 @@ class SchemaCompiler {
     if (key == "$ref" || key == "$dynamicRef") {
       if (!value.is_string()) return wrong("not a string");
       const bool shows_place = unknown_ == JsonSchema::Unknown::refuse;
-      references_.emplace_back(&schema, shows_place ? place() : std::string());
+      references_.emplace_back(&schema, shows_place ? slot() : std::string());
     }
     return {};
   }
@@ -232,7 +232,7 @@ class SchemaCompiler {
     return compiled ? Result<>{} : wrong(compiled.error().what);
   }
 
-  Result<> resolve(const Json& schema, const std::string& place) {
+  Result<> resolve(const Json& schema, const std::string& path) {
     const Node resource = parts_.resource_of[&schema];
     for (const char* key : {"$ref", "$dynamicRef"}) {
       auto value = schema.find(key);
@@ -245,8 +245,8 @@ class SchemaCompiler {
       (is_dynamic ? parts_.dynamic_targets : parts_.targets)[&schema] = target;
       if (!target) {
         if (unknown_ == JsonSchema::Unknown::refuse)
-          return fail(Code::invalid, fmt::format("{}: {}: '{}' leads to no schema of this document", place, key,
-                                                 printable(text, 100)));
+          return fail(Code::invalid,
+                      fmt::format("{}: {}: '{}' leads to no schema of this document", path, key, printable(text, 100)));
       } else if (is_dynamic) {
         auto anchor = target->find("$dynamicAnchor");
         if (target->is_object() && anchor != target->end() && text.ends_with("#" + anchor->get<std::string>()))
@@ -261,9 +261,9 @@ class SchemaCompiler {
     const std::string_view document = reference.substr(0, hash);
     const std::string fragment = hash == reference.npos ? "" : percent_decoded(reference.substr(hash + 1));
     if (!document.empty()) {
-      auto known = by_uri_.find(resolved(parts_.resources[resource].uri, document));
-      if (known == by_uri_.end()) return nullptr;
-      resource = known->second;
+      auto it = by_uri_.find(resolved(parts_.resources[resource].uri, document));
+      if (it == by_uri_.end()) return nullptr;
+      resource = it->second;
     }
     if (fragment.empty()) return resource;
     if (fragment.front() != '/') {
@@ -272,11 +272,11 @@ class SchemaCompiler {
       return anchor == anchors.end() ? nullptr : anchor->second;
     }
     try {
-      const Json& found = resource->at(Json::json_pointer(fragment));
+      const Json& result = resource->at(Json::json_pointer(fragment));
       // A schema at a place without a schema keyword was not walked yet, so it is walked here.
-      if (parts_.resource_of.contains(&found)) return &found;
+      if (parts_.resource_of.contains(&result)) return &result;
       root_ = "#" + fragment;
-      return walk(found, resource) ? &found : nullptr;
+      return walk(result, resource) ? &result : nullptr;
     } catch (const Json::exception&) {
       return nullptr;
     }
@@ -303,9 +303,9 @@ Result<std::shared_ptr<const JsonSchema>> JsonSchema::compile(std::shared_ptr<co
                                                               WorkMeter& meter) {
   if (rough_length(*schema, kMaxBytes + 1) > kMaxBytes)
     return fail(Code::invalid, fmt::format("the schema has more than {} bytes", kMaxBytes));
-  std::shared_ptr<JsonSchema> made(new JsonSchema(std::move(schema)));
-  CHECKED(SchemaCompiler(*made, unknown, meter).run());
-  return std::shared_ptr<const JsonSchema>(std::move(made));
+  std::shared_ptr<JsonSchema> json_schema(new JsonSchema(std::move(schema)));
+  CHECKED(SchemaCompiler(*json_schema, unknown, meter).run());
+  return std::shared_ptr<const JsonSchema>(std::move(json_schema));
 }
 
 }  // namespace policies

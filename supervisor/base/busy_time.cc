@@ -50,16 +50,16 @@ void BusyTime::pause(Monotonic::time_point now) {
   since_ = now;
 }
 
-BusyTime::Piece BusyTime::begin(LoopWork work, const std::string* whom) {
+BusyTime::Piece BusyTime::begin(LoopWork work, const std::string* user) {
   const auto now = clock_();
   if (!under_way_) {
     under_way_ = true;
-    began_ = since_ = now;
+    started_ = since_ = now;
     now_ = {};
   }
   pause(now);
   Piece before = now_;
-  now_ = {work, whom ? whom : before.whom, Span{0}};
+  now_ = {work, user ? user : before.whom, Span{0}};
   depth_++;
   return before;
 }
@@ -86,29 +86,29 @@ void BusyTime::count(const Piece& piece) {
   if (piece.spent <= sum.longest) return;
   sum.longest = piece.spent;
   if (piece.spent < kWorthAName) return;
-  std::string& whom = whom_[index_of(piece.work)];
-  whom = piece.whom ? *piece.whom : std::string();
+  std::string& user = whom_[index_of(piece.work)];
+  user = piece.whom ? *piece.whom : std::string();
 }
 
 void BusyTime::end_turn() {
   if (!under_way_) return;
   const auto now = clock_();
-  const Span busy = now - began_;
+  const Span busy = now - started_;
   Slot& slot = slots_[static_cast<size_t>(minute_of(now)) % slots_.size()];
   const bool is_old = slot.minute != minute_of(now);
   if (is_old || busy > slot.longest.busy) {
     pause(now);
     now_.whom = nullptr;  // the NamedWork has not ended, so its name may be freed already
     count(now_);
-    size_t most = 0;
+    size_t max = 0;
     for (size_t i = 1; i < sums_.size(); i++)
-      if (sums_[i].all > sums_[most].all) most = i;
-    const Sum& sum = sums_[most];
+      if (sums_[i].all > sums_[max].all) max = i;
+    const Sum& sum = sums_[max];
     slot.minute = minute_of(now);
-    slot.longest = {busy, static_cast<LoopWork>(most), sum.all, {}, static_cast<int64_t>(::time(nullptr))};
-    if (sum.longest >= kWorthAName && 2 * sum.longest > sum.all) slot.longest.whom = whom_[most];
+    slot.longest = {busy, static_cast<LoopWork>(max), sum.all, {}, static_cast<int64_t>(::time(nullptr))};
+    if (sum.longest >= kWorthAName && 2 * sum.longest > sum.all) slot.longest.whom = whom_[max];
   }
-  start_anew();
+  forget_turn();
 }
 
 BusyTime::Turn BusyTime::longest() const {
@@ -121,10 +121,10 @@ BusyTime::Turn BusyTime::longest() const {
 
 void BusyTime::forget() {
   slots_.fill({});
-  start_anew();
+  forget_turn();
 }
 
-void BusyTime::start_anew() {
+void BusyTime::forget_turn() {
   under_way_ = false;
   turns_++;
   depth_ = 0;

@@ -73,19 +73,19 @@ class BusyTime {
     int64_t minute = -1;
     Turn longest;
   };
-  Piece begin(LoopWork work, const std::string* whom);
+  Piece begin(LoopWork work, const std::string* user);
   void end(const Piece& before);
   void lose_names();
-  void start_anew();
+  void forget_turn();
   void pause(Monotonic::time_point now);
   void count(const Piece& piece);
   int64_t minute_of(Monotonic::time_point now) const;
 
   Clock clock_;
   bool under_way_ = false;
-  uint32_t turns_ = 0;                   // counts turns, and each loss of all names
-  uint32_t depth_ = 0;                   // how many NamedWorks are nested now
-  Monotonic::time_point began_, since_;  // start of the turn; the time up to which `now_.spent` is counted
+  uint32_t turns_ = 0;                     // counts turns, and each loss of all names
+  uint32_t depth_ = 0;                     // how many NamedWorks are nested now
+  Monotonic::time_point started_, since_;  // start of the turn; the time up to which `now_.spent` is counted
   Piece now_;
   std::array<Sum, kWorks> sums_;
   std::array<std::string, kWorks> whom_;  // the tenant or user of the longest piece, where that piece reached 1 ms
@@ -98,9 +98,9 @@ class BusyTime {
 // the surrounding work.
 class NamedWork {
  public:
-  explicit NamedWork(LoopWork work, const std::string* whom = nullptr) : time_(of_this_thread) {
+  explicit NamedWork(LoopWork work, const std::string* user = nullptr) : time_(of_this_thread) {
     if (!time_) return;
-    before_ = time_->begin(work, whom);
+    before_ = time_->begin(work, user);
     turn_ = time_->turns_;
     depth_ = time_->depth_;
   }

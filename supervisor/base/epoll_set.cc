@@ -17,13 +17,13 @@ uint32_t slot_of(uint64_t token) { return static_cast<uint32_t>(token); }
 
 }  // namespace
 
-EpollSet::EpollSet(uv_loop_t* loop) : epoll_(::epoll_create1(EPOLL_CLOEXEC)), box_(new Box{{}, this}) {
+EpollSet::EpollSet(uv_loop_t* loop) : epoll_(::epoll_create1(EPOLL_CLOEXEC)), box_(new EpollEntry{{}, this}) {
   if (!epoll_) throw std::system_error(errno, std::generic_category(), "epoll_create1");
   box_->handle.data = box_;
   if (int rc = uv_poll_init(loop, &box_->handle, epoll_.get()); rc < 0)
     throw std::runtime_error(std::string("uv_poll_init: ") + uv_strerror(rc));
   uv_poll_start(&box_->handle, UV_READABLE,
-                [](uv_poll_t* handle, int, int) { static_cast<Box*>(handle->data)->set->take_events(); });
+                [](uv_poll_t* handle, int, int) { static_cast<EpollEntry*>(handle->data)->set->take_events(); });
   uv_unref(reinterpret_cast<uv_handle_t*>(&box_->handle));
 }
 
@@ -31,7 +31,7 @@ EpollSet::~EpollSet() {
   for (Slot& slot : slots_)
     if (slot.entry) remove(*slot.entry);
   uv_close(reinterpret_cast<uv_handle_t*>(&box_->handle),
-           [](uv_handle_t* handle) { delete static_cast<Box*>(handle->data); });
+           [](uv_handle_t* handle) { delete static_cast<EpollEntry*>(handle->data); });
 }
 
 Result<> EpollSet::add(Entry& entry, int fd) {

@@ -48,7 +48,7 @@ class EpollSet {
   bool holds(uint64_t token) const { return find(token) != nullptr; }
 
  private:
-  struct Box {
+  struct EpollEntry {
     uv_poll_t handle;
     EpollSet* set;
   };
@@ -60,7 +60,7 @@ class EpollSet {
   void take_events();
 
   Fd epoll_;
-  Box* box_;  // freed by libuv's close callback
+  EpollEntry* box_;  // freed by libuv's close callback
   std::vector<Slot> slots_;
   std::vector<uint32_t> free_slots_;
   uint32_t keeping_ = 0;

@@ -39,16 +39,16 @@ static std::string one_line(std::string_view text) {
 void log_line(LogLevel level, std::string_view text) {
   static const bool journal = std::getenv("JOURNAL_STREAM") != nullptr;
   std::string line;
-  const std::string shown = one_line(text);
+  const std::string display_text = one_line(text);
   if (journal) {
-    line = fmt::format("<{}>{}\n", static_cast<int>(level), shown);
+    line = fmt::format("<{}>{}\n", static_cast<int>(level), display_text);
   } else {
     timespec now{};
     clock_gettime(CLOCK_REALTIME, &now);
     tm utc{};
     gmtime_r(&now.tv_sec, &utc);
     line = fmt::format("{:02}:{:02}:{:02}.{:03} {}: {}\n", utc.tm_hour, utc.tm_min, utc.tm_sec, now.tv_nsec / 1'000'000,
-                       kLevelNames[static_cast<int>(level)], shown);
+                       kLevelNames[static_cast<int>(level)], display_text);
   }
   // One write, so that lines of the daemon and the jailer never mix. If stderr is full or closed, the line is lost:
   // logging must not stop the daemon.

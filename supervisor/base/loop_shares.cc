@@ -3,22 +3,22 @@
 #include <algorithm>
 
 namespace {
-constexpr std::chrono::milliseconds kLookEvery{10};
+constexpr std::chrono::milliseconds kCheckInterval{10};
 constexpr double kBusyFrom = 1.0 / 16;       // an owner that uses more than this part of the loop's time is busy
 constexpr double kNewest = 0.3;              // weight of the newest look in an owner's load
 constexpr std::chrono::seconds kMaxDebt{1};  // for one piece of work that took longer than this
 }  // namespace
 
 struct LoopOwners {
-  void look(Monotonic::time_point now);
+  void inspect(Monotonic::time_point now);
   int64_t parts() const;  // the loop's time is divided into this many parts; an owner may have one
-  bool wanted_by_others(const LoopShare& share, Monotonic::time_point now) const;
+  bool wanted_by_peers(const LoopShare& share, Monotonic::time_point now) const;
 
   Loop& loop;
   LoopShares::Clock clock;
   std::map<std::string, std::weak_ptr<LoopShare>, std::less<>> shares = {};
   std::list<LoopShare*> by_use = {};  // the owner that used the loop last comes first
-  Monotonic::time_point looked_at = {};
+  Monotonic::time_point last_checked = {};
   size_t busy = 0;  // owners that use much of the loop, or asked for more than their part
 };
 
@@ -28,19 +28,19 @@ LoopShare::LoopShare(std::shared_ptr<LoopOwners> all, std::string name)
       credit_(LoopShares::kBurst),
       counted_at_(all_->clock()),
       self_(std::make_shared<LoopShare*>(this)) {
-  place_ = all_->by_use.insert(all_->by_use.end(), this);
+  position_ = all_->by_use.insert(all_->by_use.end(), this);
 }
 
 LoopShare::~LoopShare() {
-  all_->by_use.erase(place_);
+  all_->by_use.erase(position_);
   all_->shares.erase(name_);
 }
 
-LoopShare::Use::Use(LoopShare& share) : share_(share), began_(share.all_->clock()) {}
+LoopShare::Use::Use(LoopShare& share) : share_(share), started_(share.all_->clock()) {}
 
 LoopShare::Use::~Use() {
   const auto now = share_.all_->clock();
-  share_.charge(now - began_, now);
+  share_.charge(now - started_, now);
 }
 
 void LoopShare::charge(Span spent, Monotonic::time_point now) {
@@ -51,12 +51,12 @@ void LoopShare::charge(Span spent, Monotonic::time_point now) {
   turn_ = turn;
   spent_in_turn_ += spent;
   used_at_ = now;
-  used_since_look_ += spent;
-  all_->by_use.splice(all_->by_use.begin(), all_->by_use, place_);
+  used_since_check_ += spent;
+  all_->by_use.splice(all_->by_use.begin(), all_->by_use, position_);
 }
 
 void LoopShare::refill(Monotonic::time_point now) {
-  all_->look(now);
+  all_->inspect(now);
   credit_ = std::min<Span>(credit_ + (now - counted_at_) / all_->parts(), LoopShares::kBurst);
   counted_at_ = now;
 }
@@ -67,7 +67,7 @@ bool LoopShare::is_used_up() {
   const auto now = all_->clock();
   refill(now);
   if (credit_ > Span(0)) return false;
-  if (all_->wanted_by_others(*this, now)) {
+  if (all_->wanted_by_peers(*this, now)) {
     held_back_at_ = now;
     return true;
   }
@@ -94,7 +94,7 @@ void LoopShare::wake_later() {
   };
   const auto now = all_->clock();
   refill(now);
-  if (credit_ > Span(0) || !all_->wanted_by_others(*this, now)) return all_->loop.defer(std::move(woken));
+  if (credit_ > Span(0) || !all_->wanted_by_peers(*this, now)) return all_->loop.defer(std::move(woken));
   const auto wait = std::chrono::duration_cast<std::chrono::milliseconds>(-credit_ * all_->parts());
   refilled_ = Deadline(all_->loop, wait, std::move(woken));
 }
@@ -104,7 +104,7 @@ void LoopShare::wake_later() {
 void LoopShare::wake() {
   const std::weak_ptr<LoopShare*> alive = self_;  // a woken task may release the last reference to this share
   waking_ = true;
-  for (size_t left = waiting_.size(); left > 0 && !is_used_up(); left--) {
+  for (size_t remaining = waiting_.size(); remaining > 0 && !is_used_up(); remaining--) {
     const auto next = waiting_.front().lock();
     waiting_.pop_front();
     if (next) next->fire();
@@ -117,20 +117,20 @@ void LoopShare::wake() {
 LoopShares::LoopShares(Loop& loop, Clock clock) : owners_(new LoopOwners{.loop = loop, .clock = clock}) {}
 
 std::shared_ptr<LoopShare> LoopShares::of(const std::string& owner) {
-  std::weak_ptr<LoopShare>& known = owners_->shares[owner];
-  auto share = known.lock();
-  if (!share) known = share = std::make_shared<LoopShare>(owners_, owner);
+  std::weak_ptr<LoopShare>& existing = owners_->shares[owner];
+  auto share = existing.lock();
+  if (!share) existing = share = std::make_shared<LoopShare>(owners_, owner);
   return share;
 }
 
-void LoopOwners::look(Monotonic::time_point now) {
-  const double since = std::chrono::duration<double>(now - looked_at).count();
-  if (now - looked_at < kLookEvery) return;
-  looked_at = now;
+void LoopOwners::inspect(Monotonic::time_point now) {
+  const double since = std::chrono::duration<double>(now - last_checked).count();
+  if (now - last_checked < kCheckInterval) return;
+  last_checked = now;
   busy = 0;
   for (LoopShare* share : by_use) {
     if (now - share->used_at_ > LoopShares::kRecently) break;
-    const double used = std::chrono::duration<double>(std::exchange(share->used_since_look_, {})).count();
+    const double used = std::chrono::duration<double>(std::exchange(share->used_since_check_, {})).count();
     share->load_ += kNewest * (used / since - share->load_);
     if (share->load_ > kBusyFrom || now - share->held_back_at_ <= LoopShares::kRecently) busy++;
   }
@@ -138,7 +138,7 @@ void LoopOwners::look(Monotonic::time_point now) {
 
 int64_t LoopOwners::parts() const { return static_cast<int64_t>(2 + std::max<size_t>(busy, 1)); }
 
-bool LoopOwners::wanted_by_others(const LoopShare& share, Monotonic::time_point now) const {
+bool LoopOwners::wanted_by_peers(const LoopShare& share, Monotonic::time_point now) const {
   for (const LoopShare* other : by_use)
     if (other != &share) return now - other->used_at_ <= LoopShares::kRecently;
   return false;

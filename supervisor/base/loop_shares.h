@@ -46,7 +46,7 @@ class LoopShare {
 
    private:
     LoopShare& share_;
-    Monotonic::time_point began_;
+    Monotonic::time_point started_;
   };
 
  private:
@@ -65,9 +65,9 @@ class LoopShare {
   uint64_t turn_ = 0;                     // the turn of the loop that spent_in_turn_ belongs to
   Monotonic::time_point used_at_{};       // the last use of the loop
   Monotonic::time_point held_back_at_{};  // the last time that the owner asked for more than its part
-  Span used_since_look_{0};
+  Span used_since_check_{0};
   double load_ = 0;  // the recent part of the loop's time that the owner used, 0 to 1
-  std::list<LoopShare*>::iterator place_;
+  std::list<LoopShare*>::iterator position_;
   std::deque<std::weak_ptr<Event>> waiting_;
   bool wakes_ = false;   // wake() will be called
   bool waking_ = false;  // wake() runs: the woken task may work before all waiting ones

@@ -8,9 +8,9 @@
 #include <cstdint>
 
 void LoopWake::Sender::send() const {
-  const uint64_t one = 1;
+  const uint64_t value = 1;
   [[maybe_unused]] const ssize_t written =
-      ::write(event_->get(), &one, sizeof one);  // EAGAIN: the loop is woken already
+      ::write(event_->get(), &value, sizeof value);  // EAGAIN: the loop is woken already
 }
 
 Result<std::unique_ptr<LoopWake>> LoopWake::open(Loop& loop, std::function<void()> woken) {

@@ -36,13 +36,13 @@ class ObserverList {
   };
 
   Place add(Observer observer) {
-    const auto place = list_->insert(list_->end(), std::move(observer));
-    return Place(list_, place);
+    const auto position = list_->insert(list_->end(), std::move(observer));
+    return Place(list_, position);
   }
   // Calls `fn` with each observer, in the order of add(). `fn` must not end the place of an observer.
   template <class Fn>
   void each(Fn fn) const {
-    for (const Observer& one : *list_) fn(one);
+    for (const Observer& observer : *list_) fn(observer);
   }
 
  private:

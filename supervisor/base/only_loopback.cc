@@ -18,11 +18,11 @@ bool only_loopback() {
   for (std::string line; std::getline(interfaces, line);) {
     const size_t colon = line.find(':');  // not in the two lines of headings
     const std::string_view name = trimmed(std::string_view(line).substr(0, colon));
-    ifreq asked{};
-    if (colon == line.npos || name.size() >= sizeof asked.ifr_name) continue;
-    name.copy(asked.ifr_name, name.size());
-    if (::ioctl(socket.get(), SIOCGIFFLAGS, &asked) < 0) continue;
-    if ((asked.ifr_flags & IFF_UP) != 0 && (asked.ifr_flags & IFF_LOOPBACK) == 0) return false;
+    ifreq request{};
+    if (colon == line.npos || name.size() >= sizeof request.ifr_name) continue;
+    name.copy(request.ifr_name, name.size());
+    if (::ioctl(socket.get(), SIOCGIFFLAGS, &request) < 0) continue;
+    if ((request.ifr_flags & IFF_UP) != 0 && (request.ifr_flags & IFF_LOOPBACK) == 0) return false;
   }
   return !interfaces.bad();
 }

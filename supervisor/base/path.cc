@@ -80,14 +80,16 @@ tl::unexpected<Error> fail_path(int err, std::string_view verb, std::string_view
   };
   for (const Row& row : kRows) {
     if (row.err != err) continue;
-    std::string what = "cannot " + std::string(verb) + " " + in_quotes(path) + ": " + row.reason;
-    return tl::unexpected<Error>(Error{row.code, err, std::move(what), row.hint, {}});
+    std::string message = "cannot " + std::string(verb) + " " + in_quotes(path) + ": " + row.reason;
+    return tl::unexpected<Error>(Error{row.code, err, std::move(message), row.hint, {}});
   }
   return fail_errno(err, "cannot " + std::string(verb) + " " + in_quotes(path));
 }
 
 Result<RelativePath> RelativePath::parse(std::string_view text) {
-  auto wrong = [](std::string what, std::string hint) { return fail(Code::invalid, std::move(what), std::move(hint)); };
+  auto wrong = [](std::string message, std::string hint) {
+    return fail(Code::invalid, std::move(message), std::move(hint));
+  };
   if (text.empty()) return wrong("the path is empty", "name a file, or '.' for the folder itself");
   if (text.size() > kMaxPathBytes)
     return wrong("the path has " + std::to_string(text.size()) + " bytes", "at most 4096 are allowed");
@@ -165,16 +167,16 @@ Result<Fd> open_directory_beneath(int dirfd, const RelativePath& path) {
 }
 
 Result<struct stat> stat_beneath(int dirfd, const RelativePath& path) {
-  TRY(Fd held, open_beneath(dirfd, path, O_PATH));
+  TRY(Fd pinned, open_beneath(dirfd, path, O_PATH));
   struct stat info;
-  if (::fstat(held.get(), &info) < 0) return fail_path(errno, "look at", path.text());
+  if (::fstat(pinned.get(), &info) < 0) return fail_path(errno, "look at", path.text());
   return info;
 }
 
 Result<Fd> open_regular_beneath(int dirfd, const RelativePath& path, int flags) {
-  TRY(Fd held, open_beneath(dirfd, path, O_PATH));
+  TRY(Fd pinned, open_beneath(dirfd, path, O_PATH));
   struct stat info;
-  if (::fstat(held.get(), &info) < 0) return fail_path(errno, "open", path.text());
+  if (::fstat(pinned.get(), &info) < 0) return fail_path(errno, "open", path.text());
   if (S_ISLNK(info.st_mode)) return fail_path(ELOOP, "open", path.text());
   if (S_ISDIR(info.st_mode)) return fail_path(EISDIR, "open", path.text());
   if (!S_ISREG(info.st_mode)) return fail_path(ENXIO, "open", path.text());
@@ -183,7 +185,7 @@ Result<Fd> open_regular_beneath(int dirfd, const RelativePath& path, int flags) 
         Code::denied,
         "cannot open " + in_quotes(path.text()) + ": it has " + std::to_string(info.st_nlink) + " names (hard links)",
         "copy the file: only files with one name can be used");
-  Fd fd(::open(FdPath(held.get()).text, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));  // the checked inode
+  Fd fd(::open(FdPath(pinned.get()).text, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));  // the checked inode
   if (!fd) return fail_path(errno, "open", path.text());
   return fd;
 }
@@ -213,11 +215,11 @@ Result<> rename_beneath(int dirfd, const RelativePath& from, const RelativePath&
   return {};
 }
 
-Result<> unlink_beneath(int dirfd, const RelativePath& path, Removing what) {
+Result<> unlink_beneath(int dirfd, const RelativePath& path, Removing kind) {
   if (path.is_root()) return fail_path(EBUSY, "delete", ".");
   TRY(Fd parent, open_directory_beneath(dirfd, path.parent()));
   std::string name(path.name());
-  if (::unlinkat(parent.get(), name.c_str(), what == Removing::empty_directory ? AT_REMOVEDIR : 0) < 0)
+  if (::unlinkat(parent.get(), name.c_str(), kind == Removing::empty_directory ? AT_REMOVEDIR : 0) < 0)
     return fail_path(errno, "delete", path.text());
   return {};
 }
@@ -246,8 +248,8 @@ Result<bool> TreeRemoval::empty_directory(int directory, unsigned& operations) {
         struct stat info;
         is_directory = ::fstatat(directory, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode);
       }
-      TRY(bool gone, remove_entry(directory, name, is_directory, operations));
-      if (!gone) return false;
+      TRY(bool is_removed, remove_entry(directory, name, is_directory, operations));
+      if (!is_removed) return false;
       removed = true;
     }
     if (!removed) return true;  // one whole pass found no entry
@@ -256,11 +258,11 @@ Result<bool> TreeRemoval::empty_directory(int directory, unsigned& operations) {
 
 Result<bool> TreeRemoval::remove_entry(int directory, const char* name, bool is_directory, unsigned& operations) {
   if (operations == 0) return false;
-  if (left_ == 0)
+  if (remaining_ == 0)
     return fail(Code::exhausted, "cannot delete " + in_quotes(name_) + ": it has too many files",
                 "delete it again to continue, or delete its folders one by one");
   operations--;
-  left_--;
+  remaining_--;
   if (::unlinkat(directory, name, is_directory ? AT_REMOVEDIR : 0) == 0 || errno == ENOENT) return true;
   if (!is_directory || errno != ENOTEMPTY) return fail_path(errno, "delete", name_);
 
@@ -305,7 +307,7 @@ Result<> remove_tree_beneath(int dirfd, const RelativePath& path, uint64_t max_o
   }
 }
 
-Result<std::string> read_whole(int fd, size_t max_bytes) {
+Result<std::string> read_complete(int fd, size_t max_bytes) {
   struct stat info;
   std::string bytes;
   if (::fstat(fd, &info) == 0 && S_ISREG(info.st_mode))

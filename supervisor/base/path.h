@@ -65,7 +65,7 @@ enum class Existing { replace, refuse };
 Result<> rename_beneath(int dirfd, const RelativePath& from, const RelativePath& to, Existing existing);
 enum class Removing { file, empty_directory };
 // unlinkat(2): a link is removed, not its target.
-Result<> unlink_beneath(int dirfd, const RelativePath& path, Removing what);
+Result<> unlink_beneath(int dirfd, const RelativePath& path, Removing kind);
 
 // TreeRemoval: removes a tree in slices. Any depth costs two descriptors and no stack: non-empty directories are moved
 // up to the top of the tree, then emptied there. An interrupted removal leaves a smaller tree.
@@ -79,20 +79,20 @@ class TreeRemoval {
   Result<bool> step(unsigned operations);
 
  private:
-  TreeRemoval(Fd parent, std::string name, Fd top, uint64_t left)
-      : parent_(std::move(parent)), name_(std::move(name)), top_(std::move(top)), left_(left) {}
+  TreeRemoval(Fd parent, std::string name, Fd top, uint64_t remaining)
+      : parent_(std::move(parent)), name_(std::move(name)), top_(std::move(top)), remaining_(remaining) {}
   Result<bool> empty_directory(int directory, unsigned& operations);
   Result<bool> remove_entry(int directory, const char* name, bool is_directory, unsigned& operations);
   Fd parent_;
   std::string name_;
   Fd top_;
-  uint64_t left_;
+  uint64_t remaining_;
   uint64_t moved_ = 0;
 };
 Result<> remove_tree_beneath(int dirfd, const RelativePath& path, uint64_t max_operations = 2'000'000);
 
 // Reads from the descriptor's position to the end of the file. Errors: exhausted when there are more than `max_bytes`.
-Result<std::string> read_whole(int fd, size_t max_bytes);
+Result<std::string> read_complete(int fd, size_t max_bytes);
 Result<> write_all(int fd, std::string_view bytes);
 
 // Opens a trusted absolute path from the configuration; links are followed. Returns an O_PATH descriptor.

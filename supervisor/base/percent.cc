@@ -11,9 +11,9 @@ Result<std::string> decode_percent(std::string_view text) {
       plain += text[i];
       continue;
     }
-    bool whole = i + 2 < text.size();
-    int high = whole ? hex_digit(text[i + 1]) : -1;
-    int low = whole ? hex_digit(text[i + 2]) : -1;
+    bool full = i + 2 < text.size();
+    int high = full ? hex_digit(text[i + 1]) : -1;
+    int low = full ? hex_digit(text[i + 2]) : -1;
     if (high < 0 || low < 0)
       return fail(Code::invalid, "the URI has a '%' without two hexadecimal digits", "write '%' as %25");
     plain += static_cast<char>(high * 16 + low);

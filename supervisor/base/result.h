@@ -59,14 +59,14 @@ struct [[nodiscard]] Error {
 template <class T = void>
 using Result = tl::expected<T, Error>;
 
-inline auto fail(Code code, std::string what, std::string hint = {}, std::string rule = {}) {
-  return tl::unexpected<Error>(Error{code, 0, std::move(what), std::move(hint), std::move(rule)});
+inline auto fail(Code code, std::string problem, std::string hint = {}, std::string rule = {}) {
+  return tl::unexpected<Error>(Error{code, 0, std::move(problem), std::move(hint), std::move(rule)});
 }
 
 // A failed system call as an Error: fail_errno(errno, "open '/srv/a'"). errno is an argument, so that the construction
 // of the text cannot change it first.
-inline auto fail_errno(int err, std::string_view what, Code code = Code::internal) {
-  std::string text(what);
+inline auto fail_errno(int err, std::string_view problem, Code code = Code::internal) {
+  std::string text(problem);
   text += ": ";
   text += std::generic_category().message(err);
   return tl::unexpected<Error>(Error{code, err, std::move(text), {}, {}});

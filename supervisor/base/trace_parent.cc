@@ -35,9 +35,8 @@ bool is_value(std::string_view text) {
 }
 
 std::string_view text_in(const Json& meta, const char* key) {
-  const auto found = meta.find(key);
-  return found != meta.end() && found->is_string() ? std::string_view(found->get_ref<const std::string&>())
-                                                   : std::string_view();
+  const auto it = meta.find(key);
+  return it != meta.end() && it->is_string() ? std::string_view(it->get_ref<const std::string&>()) : std::string_view();
 }
 
 }  // namespace
@@ -60,10 +59,10 @@ TraceParent parse_trace_parent(std::string_view text) {
 std::string parse_trace_state(std::string_view text) {
   if (text.size() > kMaxState) return {};
   std::set<std::string_view> keys;
-  for (std::string_view left = text; !left.empty();) {
-    const size_t comma = std::min(left.find(','), left.size());
-    const std::string_view member = trimmed(left.substr(0, comma));
-    left.remove_prefix(std::min(comma + 1, left.size()));
+  for (std::string_view remaining = text; !remaining.empty();) {
+    const size_t comma = std::min(remaining.find(','), remaining.size());
+    const std::string_view member = trimmed(remaining.substr(0, comma));
+    remaining.remove_prefix(std::min(comma + 1, remaining.size()));
     if (member.empty()) continue;  // as the standard permits
     const size_t equals = member.find('=');
     if (equals == member.npos || !is_value(member.substr(equals + 1))) return {};

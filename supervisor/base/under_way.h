@@ -10,15 +10,15 @@ template <class Owner>
 class UnderWay {
  public:
   // One job, from its beginning to its end. The UnderWay must outlive it.
-  class One {
+  class Guard {
    public:
-    One(UnderWay& all, Owner owner) : all_(all), owner_(std::move(owner)) { all_.count_[owner_]++; }
-    ~One() {
-      const auto found = all_.count_.find(owner_);
-      if (--found->second == 0) all_.count_.erase(found);
+    Guard(UnderWay& all, Owner owner) : all_(all), owner_(std::move(owner)) { all_.count_[owner_]++; }
+    ~Guard() {
+      const auto it = all_.count_.find(owner_);
+      if (--it->second == 0) all_.count_.erase(it);
     }
-    One(const One&) = delete;
-    One& operator=(const One&) = delete;
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
 
    private:
     UnderWay& all_;
@@ -27,8 +27,8 @@ class UnderWay {
 
   bool any_of(const Owner& owner) const { return count_.contains(owner); }
   size_t count_of(const Owner& owner) const {
-    const auto found = count_.find(owner);
-    return found == count_.end() ? 0 : found->second;
+    const auto it = count_.find(owner);
+    return it == count_.end() ? 0 : it->second;
   }
 
  private:

@@ -19,7 +19,7 @@ bool is_absent(int error) {
 }
 
 template <class Key, class Entry, class Convert>
-auto look_up(int (*call)(Key, Entry*, char*, size_t, Entry**), Key key, const std::string& shown, Convert convert)
+auto look_up(int (*call)(Key, Entry*, char*, size_t, Entry**), Key key, const std::string& displayed, Convert convert)
     -> Result<std::optional<decltype(convert(std::declval<const Entry&>()))>> {
   for (std::vector<char> text(1024);; text.resize(2 * text.size())) {
     Entry entry{}, *found = nullptr;
@@ -27,7 +27,7 @@ auto look_up(int (*call)(Key, Entry*, char*, size_t, Entry**), Key key, const st
     if (found != nullptr) return convert(*found);
     if (error == EINTR || (error == ERANGE && text.size() < kMaxEntryBytes)) continue;
     if (is_absent(error)) return std::nullopt;
-    return fail_errno(error, fmt::format("\"{}\" cannot be looked up", printable(shown, 64)), Code::unavailable);
+    return fail_errno(error, fmt::format("\"{}\" cannot be looked up", printable(displayed, 64)), Code::unavailable);
   }
 }
 

@@ -64,9 +64,9 @@ struct Work::Lane {
   std::unique_ptr<WorkerThread> thread;
   std::shared_ptr<Job> job = nullptr;  // nullptr: the lane is idle, or frees values
   bool is_busy = false, is_long = false;
-  std::chrono::nanoseconds began{0};  // by the clock of the thread
+  std::chrono::nanoseconds started{0};  // by the clock of the thread
 
-  std::chrono::nanoseconds used() const { return thread->processor_time() - began; }
+  std::chrono::nanoseconds used() const { return thread->processor_time() - started; }
 };
 
 Work::Work(Loop& loop, std::chrono::milliseconds time_a_second)
@@ -106,9 +106,9 @@ Task<Result<>> Work::run_one(Owner owner, size_t bytes, std::function<void(WorkM
   if (is_new) share.fill(now);
   share.waiting.push_back(job);
   hand_out();
-  struct Leave {
+  struct LaneGuard {
     std::shared_ptr<Job> job;
-    ~Leave() {
+    ~LaneGuard() {
       job->meter.cancel();
       if (job->queue) job->queue->leave(*job);
     }
@@ -122,7 +122,7 @@ Task<Result<>> Work::run_one(Owner owner, size_t bytes, std::function<void(WorkM
 void Work::leave(Job& job) {
   job.queue = nullptr;
   auto work = std::make_shared<std::function<void(WorkMeter&)>>(std::move(job.work));
-  std::erase_if(shares_.at(job.owner).waiting, [&job](const auto& one) { return one.get() == &job; });
+  std::erase_if(shares_.at(job.owner).waiting, [&job](const auto& item) { return item.get() == &job; });
   discard(std::move(work));
 }
 
@@ -189,7 +189,7 @@ void Work::hand_out() {
     if (!lane) {
       job->result = tl::unexpected<Error>(std::move(lane).error());
       loop_.defer([weak = std::weak_ptr(job)] {
-        if (auto one = weak.lock()) one->done.fire();
+        if (auto item = weak.lock()) item->done.fire();
       });
       continue;
     }
@@ -197,7 +197,7 @@ void Work::hand_out() {
     share.bytes -= static_cast<double>(job->bytes);
     (*lane)->is_busy = true;
     (*lane)->job = job;
-    (*lane)->began = (*lane)->thread->processor_time();
+    (*lane)->started = (*lane)->thread->processor_time();
     tasks_.spawn(work_on(*lane, std::move(job)));
   }
   watch_long_jobs();
@@ -221,12 +221,12 @@ void Work::wait_for_budget() {
 Task<> Work::work_on(Lanes::iterator lane, std::shared_ptr<Job> job) {
   auto used = std::make_shared<std::chrono::nanoseconds>(0);
   WorkerThread::Job run = [job, used]() -> Result<> {
-    const auto began = thread_time();
+    const auto start = thread_time();
     auto work = std::move(job->work);
     job->meter.begin();
     work(job->meter);
     work = nullptr;  // frees the captures here
-    *used = thread_time() - began;
+    *used = thread_time() - start;
     return {};
   };
   job->result = co_await lane->thread->run(std::move(run));
@@ -256,18 +256,18 @@ void Work::watch_long_jobs() {
   if (!has_work || std::exchange(watches_, true)) return;
   long_jobs_ = Deadline(loop_, kLookAtJobs, [this] {
     watches_ = false;
-    look_at_long_jobs();
+    examine_long_jobs();
   });
 }
 
-void Work::look_at_long_jobs() {
+void Work::examine_long_jobs() {
   for (Lane& lane : lanes_) {
     if (!lane.job || lane.is_long || lane.used() < kLong) continue;
     if (long_ == kMaxLong) {
-      const auto most = std::max_element(lanes_.begin(), lanes_.end(), [](const Lane& a, const Lane& b) {
+      const auto it = std::max_element(lanes_.begin(), lanes_.end(), [](const Lane& a, const Lane& b) {
         return (a.is_long ? a.used() : 0ns) < (b.is_long ? b.used() : 0ns);
       });
-      most->job->meter.end_early();
+      it->job->meter.end_early();
       continue;
     }
     lane.thread->set_nice(kNiceOfLong);

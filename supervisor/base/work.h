@@ -94,7 +94,7 @@ class Work {
   Result<Lanes::iterator> idle_lane();
   Task<> work_on(Lanes::iterator lane, std::shared_ptr<Job> job);
   void release(Lanes::iterator lane);
-  void look_at_long_jobs();
+  void examine_long_jobs();
   void watch_long_jobs();
   void forget_idle(Monotonic::time_point now);
 

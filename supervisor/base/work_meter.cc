@@ -13,15 +13,15 @@ WorkMeter bounded_work(std::chrono::nanoseconds limit) { return WorkMeter(limit)
 
 void WorkMeter::begin() {
   ends_at_ = thread_time() + limit_;
-  steps_left_ = kStepsPerLook;
+  remaining_steps_ = kStepsPerCheck;
 }
 
-bool WorkMeter::look() {
+bool WorkMeter::inspect() {
   if (ends_at_ < std::chrono::nanoseconds(0)) begin();
-  steps_left_ = kStepsPerLook;
+  remaining_steps_ = kStepsPerCheck;
   over_ = over_ || cancelled_.load(std::memory_order_relaxed) || ended_early_.load(std::memory_order_relaxed) ||
           thread_time() >= ends_at_;
-  if (over_) steps_left_ = 0;
+  if (over_) remaining_steps_ = 0;
   return !over_;
 }
 

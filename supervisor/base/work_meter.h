@@ -14,18 +14,18 @@
 class WorkMeter {
  public:
   static constexpr std::chrono::milliseconds kMaxTime{1000};  // processor time of one job
-  static constexpr uint64_t kStepsPerLook = 10'000;           // about 100 us
+  static constexpr uint64_t kStepsPerCheck = 10'000;          // about 100 us
 
   WorkMeter(const WorkMeter&) = delete;
 
   // Counts work before it is done. One step is about 10 ns: the comparison of a short text, a lookup in a map. Returns
   // whether the job may continue. Once false, always false.
   bool spend(uint64_t steps) {
-    if (steps < steps_left_) {
-      steps_left_ -= steps;
+    if (steps < remaining_steps_) {
+      remaining_steps_ -= steps;
       return true;
     }
-    return look();
+    return inspect();
   }
   // Whether the job must end. Does not look at the clock.
   bool is_over() const { return over_; }
@@ -43,11 +43,11 @@ class WorkMeter {
   explicit WorkMeter(std::chrono::nanoseconds limit) : limit_(limit) {}
   // On the thread of the job, before the job.
   void begin();
-  bool look();
+  bool inspect();
 
   const std::chrono::nanoseconds limit_;
   std::chrono::nanoseconds ends_at_{-1};  // by the clock of the thread; negative: not begun
-  uint64_t steps_left_ = 0;
+  uint64_t remaining_steps_ = 0;
   bool over_ = false;
   std::atomic<bool> cancelled_{false}, ended_early_{false};
 };

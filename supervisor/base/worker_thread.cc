@@ -152,9 +152,9 @@ Task<Result<>> WorkerThread::run(Job job) {
     shared_->queued.push_back(ticket);
   }
   shared_->something.notify_one();
-  struct Leave {
+  struct LaneGuard {
     std::shared_ptr<Ticket> ticket;
-    ~Leave() { ticket->is_wanted = false; }
+    ~LaneGuard() { ticket->is_wanted = false; }
   } leave{ticket};
   co_await ticket->done;
   co_return ticket->result;

@@ -72,7 +72,7 @@ Result<> ClientDoors::serve() {
 
 void ClientDoors::adopt_connections() {
   FdStore* const store = fd_store_;
-  size_t whole = 0;
+  size_t adopted = 0;
   for (auto& connection : std::exchange(prepared_.passed.connections, {})) {
     if (!store) {
       end(connection);
@@ -82,12 +82,12 @@ void ClientDoors::adopt_connections() {
     } else {
       auto forget = store->forget(connection.name);
       main_listener().adopt(std::move(connection.socket), std::move(connection.record), std::move(forget));
-      whole++;
+      adopted++;
     }
   }
-  if (whole > 0) log_notice("the connections of {} clients continue after the restart", whole);
+  if (adopted > 0) log_notice("the connections of {} clients continue after the restart", adopted);
   // Every list may have changed over the restart.
-  for (const mcp::Changed what : server_.told()) server_.lists_changed(what);
+  for (const mcp::Changed subject : server_.reported()) server_.lists_changed(subject);
 }
 
 Result<> ClientDoors::listen_for_http() {
@@ -113,16 +113,16 @@ Result<> ClientDoors::serve_http_on(Fd socket) {
 std::vector<configuration::Shortfall> ClientDoors::open_missing(std::vector<configuration::Shortfall> missing) {
   const auto& in_force = prepared_.configuration;
   const auto& addresses = prepared_.options.http.listen;
-  for (size_t i = 0; i < addresses.size() && !prepared_.held.http_passed; i++) {
+  for (size_t i = 0; i < addresses.size() && !prepared_.listening.http_passed; i++) {
     const std::string key = fmt::format("http.listen[{}]", i);
-    if (prepared_.held.opened.contains(addresses[i]) || configuration::has_key(missing, key)) continue;
+    if (prepared_.listening.opened.contains(addresses[i]) || configuration::has_key(missing, key)) continue;
     const auto opened = [&]() -> Result<> {
       TRY(const TcpAddress address, parse_tcp_address(addresses[i]));
       TRY(Fd socket, listen_on(address));
       return serve_http_on(std::move(socket));
     }();
     if (opened) {
-      prepared_.held.opened.insert(addresses[i]);
+      prepared_.listening.opened.insert(addresses[i]);
       continue;
     }
     missing.push_back(
@@ -159,8 +159,8 @@ void ClientDoors::adopt_tokens() {
     if (principal.kind() == mcp::Principal::Kind::subject)
       return has_other_rules || !http_ || !credentials::has_key(new_jwt.keys, http_->key_of(principal.name()));
     if (principal.kind() != mcp::Principal::Kind::token) return false;
-    const auto *old = before.named(principal.token()), *kept = now.named(principal.token());
-    return !kept || !old || old->hash != kept->hash || kept->is_expired(credentials::rights_now());
+    const auto *old = before.named(principal.token()), *saved = now.named(principal.token());
+    return !saved || !old || old->hash != saved->hash || saved->is_expired(credentials::rights_now());
   });
 }
 

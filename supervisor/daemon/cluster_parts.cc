@@ -51,13 +51,13 @@ Result<> ClusterParts::join() {
                    .workflows = parts_.workflows.disk(),
                    .vault_keys = [this](const std::string& tenant) { return parts_.prepared.key.of_vault(tenant); },
                    .close = [this](const tenants::TenantId& id) { close_tenant_workspace(parts_.all, id); }}));
-  const ClusterQueries::Parts looked_at{.loop = parts_.loop,
-                                        .link = membership_->link(),
-                                        .executions = parts_.executions,
-                                        .policies = parts_.prepared.policies,
-                                        .members = parts_.members};
-  queries_ = std::make_unique<ClusterQueries>(looked_at);
-  membership_->link().tell_load_of([this] {
+  const ClusterQueries::Parts query_parts{.loop = parts_.loop,
+                                          .link = membership_->link(),
+                                          .executions = parts_.executions,
+                                          .policies = parts_.prepared.policies,
+                                          .members = parts_.members};
+  queries_ = std::make_unique<ClusterQueries>(query_parts);
+  membership_->link().report_load_of([this] {
     return cluster::NodeLoad{parts_.admission.running(), static_cast<uint32_t>(parts_.admission.waiting()),
                              parts_.admission.max_in_all(), parts_.controls.draining()};
   });
@@ -152,7 +152,7 @@ bus::ClusterServices ClusterParts::bus_services() {
 Task<Result<bus::RestoredHome>> ClusterParts::restore_home(std::string file) {
   if (!moves_) co_return co_await without_cluster<bus::RestoredHome>();
   CO_TRY(const cluster::SnapshotLabel label, co_await moves_->receiver().restore(std::move(file)));
-  bus::RestoredHome restored{tenants::TenantId{label.account, label.workspace}.text(), label.node, label.made_ms};
+  bus::RestoredHome restored{tenants::TenantId{label.account, label.workspace}.text(), label.node, label.created_ms};
   co_return restored;
 }
 
@@ -222,8 +222,8 @@ Task<doctor::Findings> ClusterParts::examine() {
 
 Task<Result<>> ClusterParts::leave(std::string tenant) {
   if (!queries_ || queries_->shared_policies().empty()) co_return Result<>{};
-  auto left = co_await membership_->link().forget_homes(std::move(tenant));
-  co_return left;
+  auto remaining = co_await membership_->link().forget_homes(std::move(tenant));
+  co_return remaining;
 }
 
 namespace {

@@ -28,7 +28,7 @@ cluster::FarExecution far_execution(const executions::ExecutionRecord& record) {
   execution.principal = record.principal;
   execution.is_background = record.background;
   execution.is_shared = record.policy->cluster.is_home_shared;
-  const int64_t age_ms = std::max<int64_t>(journal::now_ms() - record.asked_ms, 0);
+  const int64_t age_ms = std::max<int64_t>(journal::now_ms() - record.requested_ms, 0);
   execution.age_us = static_cast<uint64_t>(age_ms) * 1000;
   execution.wall_us = microseconds(usage.wall_ms);
   execution.cpu_us = microseconds(usage.cpu_ms);
@@ -41,15 +41,15 @@ cluster::FarExecution far_execution(const executions::ExecutionRecord& record) {
 // `order`: the query of another node, which sees some tenants only; nullptr: a query of this node.
 std::vector<cluster::FarExecution> ClusterQueries::shown_executions(const cluster::QueryOrder* order,
                                                                     uint64_t& left_out) const {
-  std::vector<cluster::FarExecution> shown;
+  std::vector<cluster::FarExecution> far_executions;
   for (const auto& record : parts_.executions.all()) {
     if (record->stage == executions::Stage::ended || (order && !order->sees(record->tenant.account))) continue;
-    if (shown.size() == cluster::kMaxQueryRows)
+    if (far_executions.size() == cluster::kMaxQueryRows)
       left_out++;
     else
-      shown.push_back(far_execution(*record));
+      far_executions.push_back(far_execution(*record));
   }
-  return shown;
+  return far_executions;
 }
 
 std::vector<cluster::FarPolicy> ClusterQueries::shared_policies() const {
@@ -76,39 +76,39 @@ cluster::NodeListener::Rows ClusterQueries::answer(const cluster::QueryOrder& or
 
 Task<Result<ClusterQueries::ClusterExecutionsPtr>> ClusterQueries::executions_of_all() {
   if (last_query_.found && Monotonic::now() - last_query_.at < kAnswerUsed) co_return last_query_.found;
-  OneShot<Result<ClusterExecutionsPtr>> looked(parts_.loop, fail(Code::unavailable, "the daemon is ending"));
-  last_query_.waiting.push_back(looked.resolver());
+  OneShot<Result<ClusterExecutionsPtr>> waiter(parts_.loop, fail(Code::unavailable, "the daemon is ending"));
+  last_query_.waiting.push_back(waiter.resolver());
   if (last_query_.waiting.size() == 1) tasks_.spawn(query_executions());
-  auto found = co_await looked;
-  co_return found;
+  auto match = co_await waiter;
+  co_return match;
 }
 
 // The task continues when the caller that began it has gone.
 Task<> ClusterQueries::query_executions() {
-  auto found = std::make_shared<bus::ClusterExecutions>();
+  auto executions = std::make_shared<bus::ClusterExecutions>();
   cluster::ClusterQuery query;
-  query.take = [&found](const std::string& node, const std::vector<Json>& rows) -> Result<> {
+  query.take = [&executions](const std::string& node, const std::vector<Json>& rows) -> Result<> {
     std::vector<cluster::FarExecution> read;
     for (const Json& row : rows) {
       TRY(auto execution, cluster::read_far_execution(row));
       read.push_back(std::move(execution));
     }
-    for (auto& execution : read) found->executions.emplace_back(node, std::move(execution));
+    for (auto& execution : read) executions->executions.emplace_back(node, std::move(execution));
     return {};
   };
-  auto looked = co_await cluster::query_all_nodes(parts_.loop, parts_.link, std::move(query));
+  auto checked = co_await cluster::query_all_nodes(parts_.loop, parts_.link, std::move(query));
   const auto waiting = std::exchange(last_query_.waiting, {});
-  if (!looked) {
-    for (const auto& one : waiting) one.resolve(tl::unexpected<Error>(looked.error()));
+  if (!checked) {
+    for (const auto& item : waiting) item.resolve(tl::unexpected<Error>(checked.error()));
     co_return;
   }
-  found->unanswered = std::move(looked->unanswered);
-  found->left_out = looked->left_out;
-  for (auto& execution : shown_executions(nullptr, found->left_out))
-    found->executions.emplace_back(parts_.link.node(), std::move(execution));
-  last_query_.found = found;
+  executions->unanswered = std::move(checked->unanswered);
+  executions->left_out = checked->left_out;
+  for (auto& execution : shown_executions(nullptr, executions->left_out))
+    executions->executions.emplace_back(parts_.link.node(), std::move(execution));
+  last_query_.found = executions;
   last_query_.at = Monotonic::now();
-  for (const auto& one : waiting) one.resolve(ClusterExecutionsPtr(found));
+  for (const auto& item : waiting) item.resolve(ClusterExecutionsPtr(executions));
 }
 
 Task<doctor::Findings> ClusterQueries::examine() {
@@ -138,10 +138,10 @@ Task<doctor::Findings> ClusterQueries::examine() {
     for (const auto& policy : read) add(node, policy);
     return {};
   };
-  auto looked = co_await cluster::query_all_nodes(parts_.loop, parts_.link, std::move(query));
+  auto checked = co_await cluster::query_all_nodes(parts_.loop, parts_.link, std::move(query));
   for (const auto& policy : shared_policies()) add(seen.self, policy);
-  if (!looked) co_return doctor::judge_cluster(seen);
-  for (const auto& node : looked->nodes) {
+  if (!checked) co_return doctor::judge_cluster(seen);
+  for (const auto& node : checked->nodes) {
     if (node.state == cluster::NodeState::removed)
       seen.left_homes.emplace_back(node.name, node.homes);
     else
@@ -149,7 +149,7 @@ Task<doctor::Findings> ClusterQueries::examine() {
     if (node.state == cluster::NodeState::silent) seen.silent.push_back(node.name);
     if (!node.version.empty()) seen.versions.emplace_back(node.name, node.version);
   }
-  for (const auto& node : looked->unanswered)
+  for (const auto& node : checked->unanswered)
     if (std::find(seen.silent.begin(), seen.silent.end(), node) == seen.silent.end()) seen.unanswered.push_back(node);
   co_return doctor::judge_cluster(seen);
 }

@@ -10,14 +10,14 @@ Task<Result<std::shared_ptr<ReadConfiguration>>> read_configuration(WorkerThread
                                                                     const configuration::Invocation& invocation,
                                                                     const policies::Store& current,
                                                                     const std::string& state,
-                                                                    const configuration::HeldSockets& held) {
+                                                                    const configuration::HeldSockets& sockets) {
   auto read = std::make_shared<ReadConfiguration>();
-  const WorkerThread::Job job = [read, invocation, state, held,
+  const WorkerThread::Job job = [read, invocation, state, sockets,
                                  known = std::make_shared<const policies::Store>(current)]() -> Result<> {
     read->request = configuration::read_reload_request(state);  // before the files: see reload_exchange.h
     read->loaded = configuration::load(invocation, known.get());
     configuration::try_start(read->loaded, invocation,
-                             {.is_start = false, .held = held, .held_unknown = false, .sandbox = {}});
+                             {.is_start = false, .listening = sockets, .held_unknown = false, .sandbox = {}});
     return {};
   };
   CO_CHECKED(co_await thread.run(job));

@@ -22,4 +22,4 @@ Task<Result<std::shared_ptr<ReadConfiguration>>> read_configuration(WorkerThread
                                                                     const configuration::Invocation& invocation,
                                                                     const policies::Store& current,
                                                                     const std::string& state,
-                                                                    const configuration::HeldSockets& held);
+                                                                    const configuration::HeldSockets& sockets);

@@ -192,12 +192,12 @@ void Daemon::end_after_running_calls() {
   if (!std::exchange(ending_, true)) tasks_.spawn(drain(kDrainLimit));
 }
 
-Task<> Daemon::drain(std::chrono::milliseconds most) {
+Task<> Daemon::drain(std::chrono::milliseconds max) {
   service_.stopping();
   if (serving_.fired()) {
     parts_->refuse_calls();
-    Deadline limit(loop_, most, [this, most] {
-      log_warning("calls still run after {} s: the daemon ends them", most.count() / 1000);
+    Deadline limit(loop_, max, [this, max] {
+      log_warning("calls still run after {} s: the daemon ends them", max.count() / 1000);
       loop_.stop();
     });
     co_await parts_->finish_calls();

@@ -24,7 +24,7 @@ class Daemon {
   DaemonControls controls();
 
   Task<Result<>> reload();
-  Task<> reload_until_nobody_asks();
+  Task<> reload_until_no_request();
   Task<Result<>> reload_once();
   struct Adopted {
     std::vector<std::string> at_restart;  // what takes effect at the next restart, one sentence each
@@ -41,7 +41,7 @@ class Daemon {
   std::string status() const;
 
   void end_after_running_calls();
-  Task<> drain(std::chrono::milliseconds most);
+  Task<> drain(std::chrono::milliseconds max);
   Task<> end_without_jailer();
 
   struct Reload {  // a reload that a caller waits for
@@ -58,7 +58,7 @@ class Daemon {
   Event serving_;  // the start is done
   bool reloading_ = false, reload_failed_ = false;
   std::string trouble_;  // of the state folder's disk, for status(); empty: absent
-  std::vector<std::shared_ptr<Reload>> reloads_asked_;
+  std::vector<std::shared_ptr<Reload>> reload_requests_;
   std::unique_ptr<Signals> signals_;  // before the parts: a second SIGTERM while they are destroyed must not kill
   // Both are made by start_serving(), in this order. A signal may come before.
   std::unique_ptr<JailHost> jails_;

@@ -92,8 +92,8 @@ Task<> DaemonParts::tidy() {
   for (;;) {
     auto next = std::chrono::seconds::max();
     for (Tidier* part : parts_->all<Tidier>()) {
-      const auto wish = co_await part->tidy();
-      next = std::min(next, wish);
+      const auto next_due = co_await part->tidy();
+      next = std::min(next, next_due);
     }
     co_await sleep_for(loop_, next);
   }
@@ -108,12 +108,12 @@ void DaemonParts::adopt_policies() {
 
 Task<Result<std::shared_ptr<ReadConfiguration>>> DaemonParts::read_configuration() {
   return ::read_configuration(*threads_.files, prepared_.configuration.invocation, prepared_.policies,
-                              prepared_.options.state, prepared_.held);
+                              prepared_.options.state, prepared_.listening);
 }
 
 Task<> DaemonParts::publish_sockets() {
-  const WorkerThread::Job job = [state = prepared_.options.state, held = prepared_.held] {
-    return configuration::write_held_sockets(state, held);
+  const WorkerThread::Job job = [state = prepared_.options.state, listening = prepared_.listening] {
+    return configuration::write_held_sockets(state, listening);
   };
   const auto written = co_await threads_.files->run(job);
   if (!written) log_warning("warderd --check does not learn of the daemon's sockets: {}", written.error().what);
@@ -124,29 +124,29 @@ Task<> DaemonParts::publish_sockets() {
 // servers of a file that the daemon's user may not read stay as they were, too.
 std::vector<std::string> DaemonParts::adopt_servers(std::vector<upstream::ServerConfig> servers,
                                                     const std::vector<std::string>& unreadable_imports) {
-  auto* const known = parts_->find<upstream::UpstreamServers>();
+  auto* const it = parts_->find<upstream::UpstreamServers>();
   std::vector<std::string> at_restart;
   for (const auto& file : unreadable_imports) {
     at_restart.push_back(
         fmt::format("import: the daemon's user may not read {}: its servers stay as they were until a restart", file));
-    for (auto& former : known->imported_from(file)) {
+    for (auto& former : it->imported_from(file)) {
       const bool is_named =
           std::any_of(servers.begin(), servers.end(), [&](const auto& server) { return server.name == former.name; });
       if (!is_named) servers.push_back(std::move(former));
     }
   }
   std::erase_if(servers, [&](upstream::ServerConfig& server) {
-    const bool is_shown = server.folder.empty() || server.place != upstream::ServerConfig::RunPlace::jail ||
+    const bool is_shown = server.folder.empty() || server.location != upstream::ServerConfig::ServerHost::jail ||
                           prepared_.server_folders.contains(server.folder);
     if (is_shown) return false;
-    const auto former = known->config_of(server.name);
+    const auto former = it->config_of(server.name);
     at_restart.push_back(
         fmt::format("servers.{}: its folder {} can be shown to jails only after a restart; until then {}", server.name,
                     server.folder, former ? "the server stays as it was" : "the server does not exist"));
     if (former) server = *former;
     return !former;
   });
-  if (known->adopt(std::move(servers), prepared_.policies.standard()))
+  if (it->adopt(std::move(servers), prepared_.policies.standard()))
     tasks_.spawn(parts_->find<discovery::Discovery>()->refresh());
   return at_restart;
 }

@@ -11,7 +11,7 @@ class FdStorePart final : public Part, public Drainer {
 
   static Result<std::unique_ptr<FdStorePart>> open(Loop& loop, Prepared& prepared) {
     std::unique_ptr<FdStore> store;
-    if (prepared.options.connections == Options::Connections::kept) {
+    if (prepared.options.connections == Options::Connections::saved) {
       TRY(store, FdStore::open(loop, prepared.passed.connections));
     }
     return std::make_unique<FdStorePart>(std::move(store));

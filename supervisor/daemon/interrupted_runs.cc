@@ -41,7 +41,7 @@ Result<> InterruptedRuns::serve() {
   return {};
 }
 
-Result<std::shared_ptr<tenants::Member>> InterruptedRuns::admit_again(const workflows::StoredRun& run) {
+Result<std::shared_ptr<tenants::Member>> InterruptedRuns::readmit(const workflows::StoredRun& run) {
   TRY(runs::StoredCaller caller, runs::read_stored_caller(run.caller));
   const mcp::Principal& principal = caller.principal;
   if (principal.kind() == mcp::Principal::Kind::token) {
@@ -59,11 +59,12 @@ Result<std::shared_ptr<tenants::Member>> InterruptedRuns::admit_again(const work
     members_[run.caller] = member;
   }
   if (member->tenant->account() != tenants::account_of(run.workflow.tenant))
-    return fail(Code::denied, fmt::format("{} has another tenant now", principal.shown()), "send the program again");
-  const uint32_t most = member->policy->workflows.resume;
-  if (run.resumes >= most)
+    return fail(Code::denied, fmt::format("{} has another tenant now", principal.displayed()),
+                "send the program again");
+  const uint32_t max = member->policy->workflows.resume;
+  if (run.resumes >= max)
     return fail(Code::exhausted,
-                fmt::format("it was started again {} times, and the policy allows {}", run.resumes, most),
+                fmt::format("it was started again {} times, and the policy allows {}", run.resumes, max),
                 "find out why the daemon ends, then send the program again: its recorded steps are skipped",
                 "workflows.resume");
   return member;
@@ -78,9 +79,8 @@ Task<> InterruptedRuns::end_former(const workflows::StoredRun& run, InterruptedR
   former.id = ids.before;
   auto caller = runs::read_stored_caller(run.caller);
   former.owner = {run.workflow.tenant, caller ? caller->principal.name() : std::string()};
-  auto begun = co_await background_.begin(std::move(former));
-  if (begun)
-    background_.end(ids.before, tasks::TaskState::completed, runs::interrupted_answer(ids.before, ids.now), true);
+  auto it = co_await background_.begin(std::move(former));
+  if (it) background_.end(ids.before, tasks::TaskState::completed, runs::interrupted_answer(ids.before, ids.now), true);
 }
 
 // The new id is known to clients by now (the answer of the interrupted execution names it), so the run gets an answer
@@ -94,11 +94,11 @@ Task<> InterruptedRuns::resume_run(InterruptedRun ids) {
   const GiveUp at_the_end{background_, ids.now};
   auto found = co_await workflows_.disk().find_run(ids.before);
   if (!found || !*found) co_return;
-  runs::ResumedExecution again{**std::move(found), nullptr, {}};
-  workflows::StoredRun& run = again.run;
+  runs::ResumedExecution execution{**std::move(found), nullptr, {}};
+  workflows::StoredRun& run = execution.run;
   co_await end_former(run, ids);
   auto arguments = parse_json(run.arguments);
-  auto member = admit_again(run);
+  auto member = readmit(run);
   if (member) {
     const auto is_home = co_await cluster_.wait_for_home(run.workflow.tenant, (*member)->policy);
     if (!is_home) member = tl::unexpected<Error>(is_home.error());
@@ -110,9 +110,9 @@ Task<> InterruptedRuns::resume_run(InterruptedRun ids) {
       run.resumes++;
       log_notice("execution {} of workflow '{}' goes on as {}, started again {} of {} times", ids.before,
                  run.workflow.name, ids.now, run.resumes, (*member)->policy->workflows.resume);
-      again.member = *std::move(member);
-      again.arguments = *std::move(arguments);
-      co_await runs::resume_execution(execute_, std::move(again));
+      execution.member = *std::move(member);
+      execution.arguments = *std::move(arguments);
+      co_await runs::resume_execution(execute_, std::move(execution));
       co_return;
     }
     member = tl::unexpected<Error>(std::move(counted).error());
@@ -125,8 +125,8 @@ Task<> InterruptedRuns::resume_run(InterruptedRun ids) {
   refused.id = ids.now;
   auto caller = runs::read_stored_caller(run.caller);
   refused.owner = {run.workflow.tenant, caller ? caller->principal.name() : std::string()};
-  auto begun = co_await background_.begin(std::move(refused));
-  if (!begun) co_return;
+  auto it = co_await background_.begin(std::move(refused));
+  if (!it) co_return;
   const mcp::ToolResult answer = runs::make_refusal(ids.now, why);
   background_.end(ids.now, tasks::TaskState::completed, std::get<mcp::Text>(answer.content.front()).text);
 }
@@ -145,12 +145,13 @@ Result<std::unique_ptr<InterruptedRuns>> open_runs(Loop& loop, Prepared& prepare
   const std::map<std::string, std::string> resumed = interrupted_runs->adopt(journal.take_runs());
   const size_t interrupted = tasks.load(journal.take_tasks(), [&](const tasks::StoredTask& task) {
     if (task.kind != tasks::TaskKind::background) return mcp::interrupted_result(task.id, server.identity());
-    const auto again = resumed.find(task.id);
-    return runs::interrupted_answer(task.id, again == resumed.end() ? std::string() : again->second);
+    const auto it = resumed.find(task.id);
+    return runs::interrupted_answer(task.id, it == resumed.end() ? std::string() : it->second);
   });
   if (interrupted > 0) log_notice("tasks: {} were interrupted when the daemon last ended", interrupted);
-  static_cast<void>(named.store.load(journal.take_named(),
-                                     [](const tasks::StoredTask& one) { return runs::interrupted_named(one.id); }));
+  static_cast<void>(named.store.load(journal.take_named(), [](const tasks::StoredTask& stored_task) {
+    return runs::interrupted_named(stored_task.id);
+  }));
   mcp::TaskRules rules;
   rules.promote_after = prepared.options.promote_after;
   rules.owner_of = [](const mcp::RequestContext& context) {

@@ -43,7 +43,7 @@ class InterruptedRuns final : public Part, public Opener, public Drainer {
   std::string successor_of(const std::string& execution) const;
   Task<> resume_run(InterruptedRun ids);
   Task<> end_former(const workflows::StoredRun& run, InterruptedRun ids);
-  Result<std::shared_ptr<tenants::Member>> admit_again(const workflows::StoredRun& run);
+  Result<std::shared_ptr<tenants::Member>> readmit(const workflows::StoredRun& run);
 
   Loop& loop_;
   const DaemonIdentity& identity_;

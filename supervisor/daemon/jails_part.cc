@@ -38,10 +38,9 @@ class JailsPart final : public Part,
 
   // The members have other policies, so that other tools are offered to them and other jails fit them.
   void adopt_policies() override {
-    const auto offered_others = registry_.apply_policies();
-    server_->lists_changed(mcp::Changed::tools, [&offered_others](const std::shared_ptr<mcp::ConnectionUser>& user) {
-      return std::any_of(offered_others.begin(), offered_others.end(),
-                         [&](const auto& member) { return member == user; });
+    const auto other_offers = registry_.apply_policies();
+    server_->lists_changed(mcp::Changed::tools, [&other_offers](const std::shared_ptr<mcp::ConnectionUser>& user) {
+      return std::any_of(other_offers.begin(), other_offers.end(), [&](const auto& member) { return member == user; });
     });
     expected_.replace();
   }
@@ -63,7 +62,7 @@ class JailsPart final : public Part,
                 "The fewest and the most waiting jails that policies allow, by language.");
     for (const auto& [language, stock] : stocks) {
       text.sample("", {{"language", jail::language_name(language)}, {"bound", "min"}}, stock.fewest);
-      text.sample("", {{"language", jail::language_name(language)}, {"bound", "max"}}, stock.most);
+      text.sample("", {{"language", jail::language_name(language)}, {"bound", "max"}}, stock.max);
     }
     text.family("warder_pool_starting", "gauge", "", "Jails that are being built in advance, by language.");
     for (const auto& [language, stock] : stocks)

@@ -21,11 +21,11 @@ bool is_unix_socket(const Fd& socket) {
 
 }  // namespace
 
-http::Response MetricsSockets::answer(const http::HttpRequest& asked, Readers readers) const {
+http::Response MetricsSockets::answer(const http::HttpRequest& request, Readers readers) const {
   const NamedWork named_work(LoopWork::metrics);
-  if (readers.are_tcp && !is_loopback_host(asked.host))
+  if (readers.are_tcp && !is_loopback_host(request.host))
     return http::refusal("403 Forbidden", "name this server by its address: http://127.0.0.1:PORT/metrics");
-  if (asked.path != "/" && asked.path != "/metrics") return http::refusal("404 Not Found", "GET /metrics");
+  if (request.path != "/" && request.path != "/metrics") return http::refusal("404 Not Found", "GET /metrics");
   metrics::OpenMetricsText text;
   write_own_metrics(text);
   for (const MetricSource* part : parts_.all<MetricSource>()) part->write_metrics(text, {readers.see_names});
@@ -42,8 +42,8 @@ void MetricsSockets::write_own_metrics(metrics::OpenMetricsText& text) const {
 }
 
 Result<> MetricsSockets::open_socket(Fd socket, Readers readers) {
-  TRY(auto endpoint, http::Endpoint::open(loop_, std::move(socket), [this, readers](const http::HttpRequest& asked) {
-        return answer(asked, readers);
+  TRY(auto endpoint, http::Endpoint::open(loop_, std::move(socket), [this, readers](const http::HttpRequest& request) {
+        return answer(request, readers);
       }));
   endpoints_.push_back(std::move(endpoint));
   return {};
@@ -51,8 +51,9 @@ Result<> MetricsSockets::open_socket(Fd socket, Readers readers) {
 
 std::vector<configuration::Shortfall> MetricsSockets::open_missing(std::vector<configuration::Shortfall> missing) {
   const std::string& name = prepared_.options.metrics;
-  configuration::HeldSockets& held = prepared_.held;
-  if (held.metrics_passed || name.empty() || held.opened.contains(name) || configuration::has_key(missing, "metrics"))
+  configuration::HeldSockets& sockets = prepared_.listening;
+  if (sockets.metrics_passed || name.empty() || sockets.opened.contains(name) ||
+      configuration::has_key(missing, "metrics"))
     return missing;
   const auto opened = [&]() -> Result<> {
     if (is_tcp_address(name)) {
@@ -66,7 +67,7 @@ std::vector<configuration::Shortfall> MetricsSockets::open_missing(std::vector<c
   const auto& in_force = prepared_.configuration;
   if (opened) {
     log_notice("metrics: listening on {}", name);
-    held.opened.insert(name);
+    sockets.opened.insert(name);
   } else {
     missing.push_back({"metrics", configuration::text_of_start(in_force.document, in_force.invocation.flags, "metrics",
                                                                opened.error())});

@@ -31,7 +31,7 @@ class MetricsSockets final : public Part, public Opener {
     bool see_names = false;
   };
   Result<> open_socket(Fd socket, Readers readers);
-  http::Response answer(const http::HttpRequest& asked, Readers readers) const;
+  http::Response answer(const http::HttpRequest& request, Readers readers) const;
   void write_own_metrics(metrics::OpenMetricsText& text) const;
 
   const Parts& parts_;

@@ -16,7 +16,7 @@ constexpr char kRaise[] =
     "raise the limit: LimitNOFILE=65536 below [Service] (systemctl edit warder.service); without systemd, ulimit -Hn "
     "65536";
 
-std::string said(const rlimit& own) {
+std::string limit_text(const rlimit& own) {
   return fmt::format("the limit of open files (RLIMIT_NOFILE) is {}", own.rlim_max);
 }
 
@@ -26,11 +26,11 @@ Result<> check_open_files(const policies::Store& policies) {
   rlimit own{};
   if (::getrlimit(RLIMIT_NOFILE, &own) < 0) return fail_errno(errno, "getrlimit RLIMIT_NOFILE");
   for (const std::string& name : policies.names()) {
-    const uint32_t wanted = policies.find(name)->limits.standard.open_files;
-    if (wanted > own.rlim_max)
+    const uint32_t requested = policies.find(name)->limits.standard.open_files;
+    if (requested > own.rlim_max)
       return fail(Code::unavailable,
-                  fmt::format("{}, and policy '{}' gives programs {} (limits.open_files), which is more", said(own),
-                              name, wanted),
+                  fmt::format("{}, and policy '{}' gives programs {} (limits.open_files), which is more",
+                              limit_text(own), name, requested),
                   std::string(kRaise) + "; or lower limits.open_files in the policy");
   }
   return {};
@@ -41,7 +41,7 @@ Result<std::string> raise_open_files(const policies::Store& policies) {
   if (::getrlimit(RLIMIT_NOFILE, &own) < 0) return fail_errno(errno, "getrlimit RLIMIT_NOFILE");
   own.rlim_cur = own.rlim_max;
   if (::setrlimit(RLIMIT_NOFILE, &own) < 0) return fail_errno(errno, "setrlimit RLIMIT_NOFILE");
-  const std::string limit = said(own);
+  const std::string limit = limit_text(own);
   if (own.rlim_max < kMin)
     return fail(Code::unavailable, fmt::format("{}, and the daemon needs at least {}", limit, kMin), kRaise);
   CHECKED(check_open_files(policies));

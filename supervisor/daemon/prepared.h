@@ -39,7 +39,7 @@ struct Prepared {
   Fd self_test = {};  // the folder self-test/, which is empty
   Fd jailer = {};     // the daemon's end of the socket to the jailer
   ServiceManager::Passed passed = {};
-  configuration::HeldSockets held = {};  // what `passed` holds, by its use and name; a reload adds to it
+  configuration::HeldSockets listening = {};  // what `passed` holds, by its use and name; a reload adds to it
   std::vector<credentials::StoredToken> credential_tokens = {};  // of the systemd credential warder.tokens
   std::set<uid_t> node_users = {};  // who may bring requests of other nodes: the user of warder-node, root, the daemon
   Fd state_lock = {};               // locked until the process ends

@@ -16,7 +16,7 @@ std::vector<std::string> lines_of(std::string_view text) {
 
 }  // namespace
 
-void log_problem(std::string_view message_id, const std::string& what, const Error& error) {
+void log_problem(std::string_view message_id, const std::string& subject, const Error& error) {
   for (const std::string& line : lines_of(error.what + (error.hint.empty() ? "" : "; ") + error.hint))
-    log_fields(LogLevel::error, message_id, fmt::format("{}: {}", what, line), {});
+    log_fields(LogLevel::error, message_id, fmt::format("{}: {}", subject, line), {});
 }

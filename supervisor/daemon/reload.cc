@@ -49,21 +49,21 @@ Task<> Daemon::reload_on_signal() { (void)co_await reload(); }  // reload_once()
 // One reload runs at a time. It runs to its end even if its caller is cancelled. A reload that is asked for meanwhile
 // runs afterwards.
 Task<Result<>> Daemon::reload() {
-  auto asked = std::make_shared<Reload>();
-  reloads_asked_.push_back(asked);
-  if (!std::exchange(reloading_, true)) tasks_.spawn(reload_until_nobody_asks());
-  co_await asked->done;
-  co_return asked->result;
+  auto request = std::make_shared<Reload>();
+  reload_requests_.push_back(request);
+  if (!std::exchange(reloading_, true)) tasks_.spawn(reload_until_no_request());
+  co_await request->done;
+  co_return request->result;
 }
 
-Task<> Daemon::reload_until_nobody_asks() {
+Task<> Daemon::reload_until_no_request() {
   co_await serving_;
-  while (!reloads_asked_.empty()) {
-    auto answered = std::exchange(reloads_asked_, {});
+  while (!reload_requests_.empty()) {
+    auto answered = std::exchange(reload_requests_, {});
     const Result<> result = co_await reload_once();
-    for (const auto& one : answered) {
-      one->result = result;
-      one->done.fire();
+    for (const auto& item : answered) {
+      item->result = result;
+      item->done.fire();
     }
   }
   reloading_ = false;

@@ -16,10 +16,10 @@ namespace {
 using doctor::Finding;
 using doctor::Health;
 
-template <class Look>
-auto busy_with(Look look) {
+template <class Check>
+auto busy_with(Check check) {
   const NamedWork named_work(LoopWork::doctor);
-  return look();
+  return check();
 }
 
 }  // namespace
@@ -63,7 +63,7 @@ Task<doctor::Findings> SelfExamination::judge_files() {
   using Source = configuration::ConfigurationInForce::Source;
   const auto& in_force = prepared_.configuration;
   const auto read = co_await read_configuration(thread_, in_force.invocation, prepared_.policies,
-                                                prepared_.options.state, prepared_.held);
+                                                prepared_.options.state, prepared_.listening);
   if (!read) co_return doctor::Findings{{"configuration", Health::bad, read.error().what, read.error().hint}};
   const auto& loaded = (*read)->loaded;
   doctor::ConfigurationFacts facts;
@@ -106,16 +106,16 @@ Task<Result<doctor::Findings>> SelfExamination::run() {
   runs_++;
 
   Loop& loop = host_.loop;
-  doctor::Findings all = busy_with([] { return doctor::look_at_kernel(); });
+  doctor::Findings all = busy_with([] { return doctor::examine_kernel(); });
   all.push_back(judge_cgroups());
   all.push_back(doctor::judge_user_namespaces(0));  // the self-test at the start ran in a user namespace
   all.push_back(doctor::judge_jail_network(host_.network_seen, host_.network_unseen_why));
   co_await next_turn(loop);
-  for (Finding& finding : busy_with([] { return doctor::look_at_programs(); })) all.push_back(std::move(finding));
+  for (Finding& finding : busy_with([] { return doctor::examine_programs(); })) all.push_back(std::move(finding));
   all.push_back(judge_own_user());
   doctor::Findings files = co_await judge_files();
   std::move(files.begin(), files.end(), std::back_inserter(all));
-  all.push_back(busy_with([this] { return doctor::look_at_quotas(prepared_.options.state + "/tenants"); }));
+  all.push_back(busy_with([this] { return doctor::examine_quotas(prepared_.options.state + "/tenants"); }));
   all.push_back({"daemon", Health::good, "listens on " + prepared_.options.socket, {}});
   if (auto staging = busy_with([this] { return judge_staging(); })) all.push_back(*std::move(staging));
   all.push_back(doctor::judge_loop(loop.busy_time().longest()));

@@ -27,7 +27,7 @@ Result<std::vector<tenants::TenantId>> ids_of(int tenants, const std::string& na
   TRY(const Fd folder, open_beneath(tenants, path, O_PATH | O_DIRECTORY));
   TRY(const auto named, tenants::NamedWorkspaces::of(folder.get()));
   TRY(const auto workspaces, named.list(std::nullopt));
-  for (const auto& one : workspaces) ids.push_back(tenants::TenantId{name, one.name});
+  for (const auto& workspace : workspaces) ids.push_back(tenants::TenantId{name, workspace.name});
   return ids;
 }
 
@@ -61,7 +61,7 @@ Result<std::unique_ptr<TenantRemoval>> TenantRemoval::open(Parts& parts, Loop& l
 
 Result<> TenantRemoval::check_unused(const std::string& name) const {
   size_t living = 0;
-  executions_.each_living([&](const executions::ExecutionRecord& one) { living += one.tenant.account == name; });
+  executions_.each_living([&](const executions::ExecutionRecord& record) { living += record.tenant.account == name; });
   const size_t sessions = sessions_.count_of(name);
   if (living + sessions == 0) return {};
   return fail(Code::denied, fmt::format("tenant '{}' has {} executions and {} sessions now", name, living, sessions),
@@ -70,11 +70,11 @@ Result<> TenantRemoval::check_unused(const std::string& name) const {
 
 // Ends what uses the tenant, and waits until nothing does.
 Task<Result<>> TenantRemoval::end_uses(std::string name) {
-  for (int look = 0; look < kReleaseLooks; look++) {
+  for (int check = 0; check < kReleaseLooks; check++) {
     std::vector<executions::ExecutionRecordPtr> living;
-    for (const auto& one : executions_.all())
-      if (one->tenant.account == name && one->stage != executions::Stage::ended) living.push_back(one);
-    for (const auto& one : living) static_cast<void>(executions_.cancel(*one));
+    for (const auto& item : executions_.all())
+      if (item->tenant.account == name && item->stage != executions::Stage::ended) living.push_back(item);
+    for (const auto& item : living) static_cast<void>(executions_.cancel(*item));
     sessions_.end_of(name, "its tenant is being removed");
     doors_.disconnect_tenant(name);
     close_tenant_account(parts_, registry_, name);
@@ -102,15 +102,15 @@ Task<Result<>> TenantRemoval::remove(std::string name, tenants::RemovalForce for
 
 // Before the files: a home without files would be found, and a workspace there would be empty.
 Task<Result<>> TenantRemoval::leave_cluster(std::string name, tenants::RemovalForce force) {
-  auto left = co_await cluster_.leave(name);
-  if (left) co_return left;
+  auto remaining = co_await cluster_.leave(name);
+  if (remaining) co_return remaining;
   if (force == tenants::RemovalForce::yes) {
-    log_warning("tenant {}: records of its homes may stay in the cluster: {}", name, left.error().what);
+    log_warning("tenant {}: records of its homes may stay in the cluster: {}", name, remaining.error().what);
     co_return Result<>{};
   }
   co_return fail(Code::unavailable,
                  fmt::format("the cluster cannot forget the homes of tenant '{}': {}; nothing was removed", name,
-                             left.error().what),
+                             remaining.error().what),
                  "try again when warder-node reaches the cluster; or force the removal, and the records stay");
 }
 
@@ -158,12 +158,12 @@ Task<> TenantRemoval::delete_beside(tenants::RemovedTenant removed) {
 }
 
 Task<Result<>> TenantRemoval::begin() {
-  auto left = tenants::list_removed(registry_.directory());
-  if (!left) {
-    log_error("removed tenants: {}", left.error().what);
+  auto remaining = tenants::list_removed(registry_.directory());
+  if (!remaining) {
+    log_error("removed tenants: {}", remaining.error().what);
     co_return Result<>{};
   }
-  for (tenants::RemovedTenant& removed : *left) {
+  for (tenants::RemovedTenant& removed : *remaining) {
     if (removed.in_journal) {
       log_notice("the removal of tenant {} continues", removed.name);
       uint64_t executions = 0;

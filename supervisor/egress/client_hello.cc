@@ -31,9 +31,9 @@ class ByteReader {
       bytes_ = {};
       return {};
     }
-    const std::string_view taken = bytes_.substr(0, size);
+    const std::string_view name = bytes_.substr(0, size);
     bytes_.remove_prefix(size);
-    return taken;
+    return name;
   }
   // A part with its length before it, in so many bytes.
   std::string_view counted(int length_bytes) { return part(number(length_bytes)); }

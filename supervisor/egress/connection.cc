@@ -109,8 +109,8 @@ Error error_of_budget(const char* rule) {
 bool starts_with_http(std::string_view target) {
   constexpr std::string_view kScheme = "http://";
   return target.size() > kScheme.size() &&
-         std::equal(kScheme.begin(), kScheme.end(), target.begin(), [](char wanted, char c) {
-           return wanted == (c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c);
+         std::equal(kScheme.begin(), kScheme.end(), target.begin(), [](char requested, char c) {
+           return requested == (c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c);
          });
 }
 
@@ -131,8 +131,8 @@ const char* remedy_for_address(const std::string& address, const policies::Egres
 Result<EgressTarget> read_target(const http::IncomingRequest& request) {
   const std::string_view target = request.target;
   if (request.method == "CONNECT") {
-    TRY(const policies::HostPort place, policies::parse_host_port(target, true));
-    return EgressTarget{request.method, place.host, place.port, {}};
+    TRY(const policies::HostPort port, policies::parse_host_port(target, true));
+    return EgressTarget{request.method, port.host, port.port, {}};
   }
   if (target.starts_with('/'))
     return fail(Code::invalid, "this is a proxy: a request names the whole address",
@@ -141,10 +141,10 @@ Result<EgressTarget> read_target(const http::IncomingRequest& request) {
     return fail(Code::invalid, "the address does not begin with http://", "for https://, open a tunnel with CONNECT");
   std::string_view rest = target.substr(7);
   const size_t end = rest.find_first_of("/?");
-  TRY(policies::HostPort place, policies::parse_host_port(rest.substr(0, end), false));
+  TRY(policies::HostPort port, policies::parse_host_port(rest.substr(0, end), false));
   std::string path = end == rest.npos ? "/" : std::string(rest.substr(end));
   if (path.front() == '?') path.insert(0, "/");
-  return EgressTarget{request.method, std::move(place.host), place.port, std::move(path)};
+  return EgressTarget{request.method, std::move(port.host), port.port, std::move(path)};
 }
 
 EgressConnection::EgressConnection(Loop& loop, const EgressNetwork& network, const JailSettings& settings,
@@ -162,14 +162,14 @@ EgressConnection::EgressConnection(Loop& loop, const EgressNetwork& network, con
 
 Task<> EgressConnection::serve() {
   RequestParser parser(kLimits);
-  for (bool goes_on = true; goes_on;) goes_on = co_await serve_one(parser);
+  for (bool goes_on = true; goes_on;) goes_on = co_await serve_client(parser);
 }
 
 // Reads until the head is whole, or the whole request. A connection that ends, or sends too slowly, is at its end.
-Task<EgressConnection::Got> EgressConnection::receive(RequestParser& parser, bool whole) {
+Task<EgressConnection::Got> EgressConnection::receive(RequestParser& parser, bool text) {
   const Deadline limit(loop_, kHeadTime, [fd = client_.get()] { ::shutdown(fd, SHUT_RDWR); });
   std::array<char, kReadBytes> buffer;
-  const size_t head_only = whole ? 0 : 1;
+  const size_t head_only = text ? 0 : 1;
   size_t in_this_turn = 0, bytes = 0;
   for (;;) {
     if (in_this_turn > kReceivedInTurn) {
@@ -178,12 +178,12 @@ Task<EgressConnection::Got> EgressConnection::receive(RequestParser& parser, boo
     }
     if (bytes > kMaxReceivedBytes) co_return Got::end;  // chunks of single bytes
     while (!unread_.empty()) {
-      const size_t taken = parser.feed(unread_);
-      unread_.erase(0, taken);
-      if (parser.state() == RequestParser::State::refused || parser.state() == RequestParser::State::whole)
-        co_return Got::whole;
+      const size_t used = parser.feed(unread_);
+      unread_.erase(0, used);
+      if (parser.state() == RequestParser::State::refused || parser.state() == RequestParser::State::full)
+        co_return Got::full;
       if (parser.state() == RequestParser::State::body && head_only) co_return Got::head;
-      if (taken == 0) break;
+      if (used == 0) break;
     }
     const ssize_t got = ::recv(client_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (got > 0) {
@@ -204,15 +204,15 @@ Task<EgressConnection::Got> EgressConnection::receive(RequestParser& parser, boo
 }
 
 // Serves one request. False: the connection ends.
-Task<bool> EgressConnection::serve_one(RequestParser& parser) {
+Task<bool> EgressConnection::serve_client(RequestParser& parser) {
   const Got first = co_await receive(parser, false);
   if (first == Got::end) co_return false;
-  auto asked = co_await read_request(parser);
-  if (!asked) {
-    co_await refuse(asked.error().status, asked.error().error);
+  auto request = co_await read_request(parser);
+  if (!request) {
+    co_await refuse(request.error().status, request.error().error);
     co_return false;
   }
-  auto admitted = co_await judge(*std::move(asked));
+  auto admitted = co_await judge(*std::move(request));
   if (!admitted) {
     co_await refuse(status_of(admitted.error()), admitted.error());
     co_return false;
@@ -256,7 +256,7 @@ Task<bool> EgressConnection::serve_plain(AdmittedTarget to, RequestParser& parse
     const bool is_received = co_await receive_body(parser);
     if (!is_received) co_return false;
   }
-  if (parser.state() != RequestParser::State::whole) {
+  if (parser.state() != RequestParser::State::full) {
     const Error error = error_of(parser.refused());
     co_await refuse(parser.refused().status, error);
     co_return false;
@@ -340,10 +340,10 @@ Task<Result<>> EgressConnection::admit(AdmittedTarget& to) {
     if (!is_allowed) co_return denied("a person refused it, or no person decided in time", "ask an administrator");
   }
   std::string host = target.host;
-  auto found =
+  auto match =
       co_await http::resolve(loop_, std::move(host), kConnectTime, network_.name_servers, http::SearchDomains::unused);
-  if (!found) co_return fail(Code::unavailable, found.error().what, found.error().hint, rule);
-  to.addresses = *std::move(found);
+  if (!match) co_return fail(Code::unavailable, match.error().what, match.error().hint, rule);
+  to.addresses = *std::move(match);
   // One refused address refuses the host: its name server must not choose the address.
   for (const std::string& address : to.addresses) {
     const policies::EgressRule* fitting = to.decision.rule ? &settings_.rules.rules[*to.decision.rule] : nullptr;
@@ -391,8 +391,8 @@ Task<> EgressConnection::tunnel(AdmittedTarget to, std::string_view early) {
     ::shutdown(inside, SHUT_RDWR);
     ::shutdown(outside, SHUT_RDWR);  // a host may ignore the end of the other side
   });
-  const bool is_told = co_await send_within(client_, "HTTP/1.1 200 Connection established\r\n\r\n", down_);
-  if (!is_told) co_return;
+  const bool is_reported = co_await send_within(client_, "HTTP/1.1 200 Connection established\r\n\r\n", down_);
+  if (!is_reported) co_return;
   const auto hello = co_await read_hello(to.target.host, early);
   if (!hello) {
     if (hello.error().code == Code::denied) counts_.denied++;
@@ -402,8 +402,8 @@ Task<> EgressConnection::tunnel(AdmittedTarget to, std::string_view early) {
     ::shutdown(client_.get(), SHUT_RDWR);
     co_return;
   }
-  const bool is_begun = co_await send_all(*outside, *hello);
-  if (is_begun) co_await carry(loop_, client_, *outside, up_, down_);
+  const bool is_started = co_await send_all(*outside, *hello);
+  if (is_started) co_await carry(loop_, client_, *outside, up_, down_);
 }
 
 Task<> EgressConnection::refuse(int status, const Error& error) {

@@ -27,10 +27,10 @@ class EgressConnection {
   Task<> serve();
 
  private:
-  enum class Got { head, whole, end };
+  enum class Got { head, full, end };
 
-  Task<Got> receive(http::RequestParser& parser, bool whole);
-  Task<bool> serve_one(http::RequestParser& parser);
+  Task<Got> receive(http::RequestParser& parser, bool text);
+  Task<bool> serve_client(http::RequestParser& parser);
   Task<tl::expected<policies::EgressTarget, EgressRefusal>> read_request(const http::RequestParser& parser);
   Task<Result<AdmittedTarget>> judge(policies::EgressTarget target);
   Task<Result<>> admit(AdmittedTarget& to);

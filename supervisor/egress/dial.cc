@@ -11,25 +11,25 @@
 namespace egress {
 namespace {
 
-struct SocketPlace {
+struct SocketLocation {
   sockaddr_storage address{};
   socklen_t size = 0;
 };
 
-SocketPlace place_of(const std::string& address, uint16_t port) {
-  SocketPlace place;
-  auto* four = reinterpret_cast<sockaddr_in*>(&place.address);
-  auto* six = reinterpret_cast<sockaddr_in6*>(&place.address);
+SocketLocation location_of(const std::string& address, uint16_t port) {
+  SocketLocation location;
+  auto* four = reinterpret_cast<sockaddr_in*>(&location.address);
+  auto* six = reinterpret_cast<sockaddr_in6*>(&location.address);
   if (::inet_pton(AF_INET, address.c_str(), &four->sin_addr) == 1) {
     four->sin_family = AF_INET;
     four->sin_port = htons(port);
-    place.size = sizeof *four;
+    location.size = sizeof *four;
   } else if (::inet_pton(AF_INET6, address.c_str(), &six->sin6_addr) == 1) {
     six->sin6_family = AF_INET6;
     six->sin6_port = htons(port);
-    place.size = sizeof *six;
+    location.size = sizeof *six;
   }
-  return place;
+  return location;
 }
 
 // Waits until the connection is made, or has failed.
@@ -42,15 +42,16 @@ Task<int> connected(AsyncFd& socket) {
 }
 
 Task<Result<AsyncFd>> dial_one(Loop& loop, const std::string& address, uint16_t port, std::chrono::milliseconds limit) {
-  const SocketPlace place = place_of(address, port);
-  Fd made(::socket(place.address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!made) co_return fail_errno(errno, "socket", Code::unavailable);
+  const SocketLocation location = location_of(address, port);
+  Fd created(::socket(location.address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!created) co_return fail_errno(errno, "socket", Code::unavailable);
   const int at_once = 1;
-  (void)::setsockopt(made.get(), IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once);
-  const bool is_begun = ::connect(made.get(), reinterpret_cast<const sockaddr*>(&place.address), place.size) == 0;
-  if (!is_begun && errno != EINPROGRESS)
+  (void)::setsockopt(created.get(), IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once);
+  const bool is_started =
+      ::connect(created.get(), reinterpret_cast<const sockaddr*>(&location.address), location.size) == 0;
+  if (!is_started && errno != EINPROGRESS)
     co_return fail_errno(errno, fmt::format("connect to {} port {}", address, port), Code::unavailable);
-  CO_TRY(AsyncFd socket, AsyncFd::adopt(loop, std::move(made)));
+  CO_TRY(AsyncFd socket, AsyncFd::adopt(loop, std::move(created)));
   bool is_late = false;
   // A shutdown makes a connecting socket writable, with an error.
   const Deadline deadline(loop, limit, [&is_late, fd = socket.get()] {

@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kAskAgain = 100ms;  // after a failure, before the service is asked again
+constexpr auto kAskInterval = 100ms;  // after a failure, before the service is asked again
 constexpr int kWaitingConnections = 128;
 
 void refuse_connections(int listener) { ::shutdown(listener, SHUT_RDWR); }
@@ -33,7 +33,7 @@ EgressAccess::~EgressAccess() { stop(); }
 // The listener is the jail's, and a session's jail goes on: between two programs it takes no connection.
 void EgressAccess::stop() {
   waiting_.cancel_all();
-  gone_.reset();
+  closed_.reset();
   if (listener_) refuse_connections(listener_.get());
   listener_.close();
 }
@@ -56,22 +56,22 @@ Task<> EgressAccess::hand_over() {
     co_await listener_.readable();
     auto use = link_.open(listener_.get(), rules_, secrets_, *this);
     if (use) {
-      OneShot<> gone(loop_);
-      gone_ = gone.resolver();
+      OneShot<> removed(loop_);
+      closed_ = removed.resolver();
       use_ = *std::move(use);
-      co_await gone;
+      co_await removed;
       use_.reset();
       trouble_ = "warder-egress ended while the program ran";
     } else {
       trouble_ = "warder-egress does not answer: " + use.error().what;
       drop_connections(listener_.get());
     }
-    co_await sleep_for(loop_, kAskAgain);
+    co_await sleep_for(loop_, kAskInterval);
   }
 }
 
 void EgressAccess::lost() {
-  if (gone_) gone_->resolve({});
+  if (closed_) closed_->resolve({});
 }
 
 Task<std::optional<EgressTotals>> EgressAccess::finish() {

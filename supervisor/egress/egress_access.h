@@ -50,7 +50,7 @@ class EgressAccess final : private EgressUse::Host {
   Secrets secrets_;
   AsyncFd listener_;  // empty: no program runs
   std::unique_ptr<EgressUse> use_;
-  std::optional<OneShot<>::Resolver> gone_;
+  std::optional<OneShot<>::Resolver> closed_;
   std::string trouble_;
   Scope waiting_;  // last: cancelled first
 };

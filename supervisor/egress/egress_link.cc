@@ -27,7 +27,7 @@ constexpr auto kTotalsTime = 1s;
 Result<std::string> read_secret(const std::string& file, const std::string& rule) {
   const Fd opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (!opened) return fail_errno(errno, fmt::format("{}: open the secret '{}'", rule, file), Code::unavailable);
-  auto text = read_whole(opened.get(), kMaxSecretBytes);
+  auto text = read_complete(opened.get(), kMaxSecretBytes);
   if (!text) return tl::unexpected<Error>(std::move(text).error().within(rule));
   std::string value(trimmed(*text, "\r\n"));
   if (value.size() < kMinSecretBytes || value.find_first_of(std::string_view("\r\n\0", 3)) != value.npos)
@@ -95,9 +95,9 @@ EgressLink::EgressLink(Loop& loop, std::string socket, WorkerThread& disk)
 Result<> EgressLink::connect() {
   if (socket_) return {};
   if (path_.empty()) return fail(Code::unavailable, "this daemon has no socket of warder-egress", "set egress_socket");
-  auto made = connect_unix(path_, SOCK_SEQPACKET);
-  if (!made) return tl::unexpected<Error>(std::move(made).error().within("warder-egress"));
-  TRY(AsyncFd watched, AsyncFd::adopt(loop_, *std::move(made)));
+  auto created = connect_unix(path_, SOCK_SEQPACKET);
+  if (!created) return tl::unexpected<Error>(std::move(created).error().within("warder-egress"));
+  TRY(AsyncFd watched, AsyncFd::adopt(loop_, *std::move(created)));
   socket_ = std::make_shared<AsyncFd>(std::move(watched));
   tasks_.spawn(read_events());
   return {};
@@ -154,11 +154,11 @@ Task<Result<Secrets>> EgressLink::read_secrets(const policies::EgressRules& rule
   auto secrets = std::make_shared<Secrets>(rules.rules.size());
   if (std::none_of(rules.rules.begin(), rules.rules.end(), [](const auto& rule) { return rule.secret.has_value(); }))
     co_return *secrets;
-  auto wanted = std::make_shared<const policies::EgressRules>(rules);
-  const WorkerThread::Job job = [secrets, wanted]() -> Result<> {
-    for (size_t i = 0; i < wanted->rules.size(); i++) {
-      if (!wanted->rules[i].secret) continue;
-      TRY((*secrets)[i], read_secret(wanted->rules[i].secret->file, wanted->rule_name(i)));
+  auto requested = std::make_shared<const policies::EgressRules>(rules);
+  const WorkerThread::Job job = [secrets, requested]() -> Result<> {
+    for (size_t i = 0; i < requested->rules.size(); i++) {
+      if (!requested->rules[i].secret) continue;
+      TRY((*secrets)[i], read_secret(requested->rules[i].secret->file, requested->rule_name(i)));
     }
     return {};
   };

@@ -15,7 +15,7 @@ constexpr size_t kMaxReplyBytes = size_t{1} << 40;
 
 bool is_encoded(const http::ReplyHead& head) {
   return std::any_of(head.headers.begin(), head.headers.end(),
-                     [](const auto& one) { return one.first == "content-encoding" && one.second != "identity"; });
+                     [](const auto& item) { return item.first == "content-encoding" && item.second != "identity"; });
 }
 
 // How an answer is written for the client.
@@ -44,11 +44,11 @@ RequestForwarder::RequestForwarder(Loop& loop, const EgressNetwork& network, con
     : loop_(loop), network_(network), settings_(settings), client_(client), down_(down) {}
 
 Result<> RequestForwarder::connect_to(const AdmittedTarget& to) {
-  std::string place = fmt::format("{}:{}", to.target.host, to.decision.port);
-  if (host_ && place == place_) return {};
+  std::string path = fmt::format("{}:{}", to.target.host, to.decision.port);
+  if (host_ && path == host_port_) return {};
   host_.reset();
   TRY(host_, http::HttpClient::open(loop_));
-  place_ = std::move(place);
+  host_port_ = std::move(path);
   return {};
 }
 
@@ -57,21 +57,21 @@ http::ClientRequest RequestForwarder::make_request(const AdmittedTarget& to, htt
                                                    const std::string& secret) const {
   const auto& rule = settings_.rules.rules[*to.decision.rule];
   const std::string secret_header = secret.empty() ? std::string() : rule.secret->header;
-  http::ClientRequest asked;
-  asked.method = request.method;
-  asked.url = fmt::format("{}://{}:{}{}", to.decision.is_tls ? "https" : "http", to.target.host, to.decision.port,
-                          to.target.path);
-  asked.addresses = to.addresses;
-  asked.authorities = network_.authorities;
-  asked.headers = forwarded_headers(request.fields, secret_header);
-  if (rule.is_inspected()) drop_overrides(asked.headers);
-  if (!secret.empty()) asked.headers.emplace_back(secret_header, secret);
-  asked.body = std::move(request.body);
-  asked.connect = kConnectTime;
-  asked.limit = settings_.rules.seconds;
-  asked.max_body = kMaxReplyBytes;
-  asked.only_once = true;
-  return asked;
+  http::ClientRequest client_request;
+  client_request.method = request.method;
+  client_request.url = fmt::format("{}://{}:{}{}", to.decision.is_tls ? "https" : "http", to.target.host,
+                                   to.decision.port, to.target.path);
+  client_request.addresses = to.addresses;
+  client_request.authorities = network_.authorities;
+  client_request.headers = forwarded_headers(request.fields, secret_header);
+  if (rule.is_inspected()) drop_overrides(client_request.headers);
+  if (!secret.empty()) client_request.headers.emplace_back(secret_header, secret);
+  client_request.body = std::move(request.body);
+  client_request.connect = kConnectTime;
+  client_request.limit = settings_.rules.seconds;
+  client_request.max_body = kMaxReplyBytes;
+  client_request.only_once = true;
+  return client_request;
 }
 
 Task<Result<bool>> RequestForwarder::forward(AdmittedTarget to, http::IncomingRequest request) {
@@ -90,8 +90,8 @@ Task<Result<bool>> RequestForwarder::forward(AdmittedTarget to, http::IncomingRe
     co_return fail(Code::unavailable, "the host answers in a compressed form, in which no secret can be hidden");
   const ForwardedForm form = form_of(request, head->status);
   const std::string text = head_text(*head, form, filter);
-  const bool is_begun = co_await send_within(client_, text, down_);
-  if (!is_begun) co_return false;
+  const bool is_started = co_await send_within(client_, text, down_);
+  if (!is_started) co_return false;
   if (form.has_body) {
     const bool is_whole = co_await pass_body(*exchange, filter, form.is_chunked);
     if (!is_whole) co_return false;

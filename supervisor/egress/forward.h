@@ -48,7 +48,7 @@ class RequestForwarder {
   AsyncFd& client_;
   ByteBudget& down_;
   std::unique_ptr<http::HttpClient> host_;  // one open connection, to the host of the last request
-  std::string place_;                       // that host and its port
+  std::string host_port_;                   // that host and its port
 };
 
 }  // namespace egress

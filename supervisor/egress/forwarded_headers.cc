@@ -59,8 +59,8 @@ void drop_overrides(http::Headers& headers) {
   constexpr std::string_view kOverrides[] = {"x-http-method-override", "x-http-method", "x-method-override",
                                              "x-original-url", "x-rewrite-url"};
   // CGI and its kind (RFC 3875, 4.1.18) read '-' and '_' in the name of a header as the same character.
-  std::erase_if(headers, [&](const auto& one) {
-    std::string name = one.first;
+  std::erase_if(headers, [&](const auto& item) {
+    std::string name = item.first;
     std::replace(name.begin(), name.end(), '_', '-');
     return std::find(std::begin(kOverrides), std::end(kOverrides), name) != std::end(kOverrides);
   });

@@ -42,8 +42,8 @@ EgressTotals JailProxy::totals() const { return {counts_.requests, counts_.denie
 Task<> JailProxy::accept_all() {
   for (;;) {
     while (open_ >= settings_.rules.connections) {
-      place_ = std::make_shared<Event>();
-      co_await *place_;
+      slot_free_ = std::make_shared<Event>();
+      co_await *slot_free_;
     }
     Fd client(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (client) {
@@ -66,7 +66,7 @@ Task<> JailProxy::serve(AsyncFd client) {
   EgressConnection connection(loop_, network_, settings_, host_, std::move(client), up_, down_, counts_);
   co_await connection.serve();
   open_--;
-  if (place_) loop_.defer([place = std::exchange(place_, nullptr)] { place->fire(); });
+  if (slot_free_) loop_.defer([slot = std::exchange(slot_free_, nullptr)] { slot->fire(); });
 }
 
 }  // namespace egress

@@ -63,9 +63,9 @@ class JailProxy {
   Host& host_;
   ByteBudget up_, down_;
   EgressCounts counts_;
-  uint32_t open_ = 0;              // connections
-  std::shared_ptr<Event> place_;   // fires when a connection has ended
-  Scope connections_, accepting_;  // last: cancelled first
+  uint32_t open_ = 0;                 // connections
+  std::shared_ptr<Event> slot_free_;  // fires when a connection has ended
+  Scope connections_, accepting_;     // last: cancelled first
 };
 
 }  // namespace egress

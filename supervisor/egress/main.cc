@@ -51,11 +51,11 @@ Task<> stop_at_signal(Loop& loop, AsyncFd signals) {
 
 // A name server or a file that cannot be used is a mistake of the command line, not of each later request.
 Result<> check_network(const egress::EgressNetwork& network) {
-  for (std::string_view left = network.name_servers; !left.empty();) {
-    const size_t end = std::min(left.find(','), left.size());
-    if (const auto server = parse_tcp_address(left.substr(0, end)); !server)
+  for (std::string_view remaining = network.name_servers; !remaining.empty();) {
+    const size_t end = std::min(remaining.find(','), remaining.size());
+    if (const auto server = parse_tcp_address(remaining.substr(0, end)); !server)
       return fail(Code::invalid, "--name-servers: " + server.error().what);
-    left.remove_prefix(std::min(end + 1, left.size()));
+    remaining.remove_prefix(std::min(end + 1, remaining.size()));
   }
   if (!network.authorities.empty() && ::access(network.authorities.c_str(), R_OK) < 0)
     return fail(Code::invalid, fmt::format("--authorities: read '{}': {}", network.authorities, std::strerror(errno)));

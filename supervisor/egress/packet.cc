@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kMaxDescriptors = 4;  // that a wrong packet may bring; they are closed
 constexpr int kMaxDepth = 8;
 
-constexpr auto kGone = "the other end has gone";
+constexpr auto kPeerClosed = "the other end has gone";
 
 Result<> send_text(int socket, std::string_view text, int descriptor) {
   iovec part{const_cast<char*>(text.data()), text.size()};
@@ -36,7 +36,7 @@ Result<> send_text(int socket, std::string_view text, int descriptor) {
     if (::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) return {};
     if (errno == EINTR) continue;
     if (errno == EAGAIN || errno == ENOBUFS) return fail(Code::exhausted, "the socket is full");
-    return fail_errno(errno, kGone, Code::unavailable);
+    return fail_errno(errno, kPeerClosed, Code::unavailable);
   }
 }
 
@@ -84,8 +84,8 @@ Task<Result<Packet>> receive_packet(AsyncFd& socket) {
       co_await socket.readable();
       continue;
     }
-    if (got < 0) co_return fail_errno(errno, kGone, Code::unavailable);
-    if (got == 0) co_return fail(Code::unavailable, kGone);
+    if (got < 0) co_return fail_errno(errno, kPeerClosed, Code::unavailable);
+    if (got == 0) co_return fail(Code::unavailable, kPeerClosed);
     Packet packet;
     packet.descriptor = take_descriptor(message);
     if (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) co_return fail(Code::internal, "the packet is too long");

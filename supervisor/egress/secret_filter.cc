@@ -53,47 +53,47 @@ SecretFilter::SecretFilter(std::string_view value) {
   std::stable_sort(secrets_.begin(), secrets_.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });
 }
 
-// Replaces secrets. kept_from: where the end begins that may be the beginning of a secret; at the end of the stream: at
-// its end.
-std::string SecretFilter::replace(std::string_view text, size_t& kept_from, bool is_end) const {
+// Replaces secrets. saved_from: where the end begins that may be the beginning of a secret; at the end of the stream:
+// at its end.
+std::string SecretFilter::replace(std::string_view text, size_t& saved_from, bool is_end) const {
   std::string passed;
   size_t at = 0;
   while (at < text.size()) {
     const std::string_view rest = text.substr(at);
     const auto fits = [&](const std::string& secret) { return rest.starts_with(secret); };
-    const auto found = std::find_if(secrets_.begin(), secrets_.end(), fits);
+    const auto it = std::find_if(secrets_.begin(), secrets_.end(), fits);
     const auto may_begin = [&](const std::string& secret) {
       return rest.size() < secret.size() && std::string_view(secret).starts_with(rest);
     };
     // A longer secret could begin here, too: wait for its end before a shorter one is replaced.
-    if (!is_end && std::any_of(secrets_.begin(), found, may_begin)) break;
-    if (found == secrets_.end()) {
+    if (!is_end && std::any_of(secrets_.begin(), it, may_begin)) break;
+    if (it == secrets_.end()) {
       passed += text[at++];
     } else {
       passed += kShownInstead;
-      at += found->size();
+      at += it->size();
     }
   }
-  kept_from = at;
+  saved_from = at;
   return passed;
 }
 
 std::string SecretFilter::feed(std::string_view bytes) {
-  held_ += bytes;
-  size_t kept_from = 0;
-  std::string passed = replace(held_, kept_from, false);
-  held_.erase(0, kept_from);
+  pending_ += bytes;
+  size_t saved_from = 0;
+  std::string passed = replace(pending_, saved_from, false);
+  pending_.erase(0, saved_from);
   return passed;
 }
 
 std::string SecretFilter::finish() {
-  size_t kept_from = 0;
-  return replace(std::exchange(held_, {}), kept_from, true);
+  size_t saved_from = 0;
+  return replace(std::exchange(pending_, {}), saved_from, true);
 }
 
 std::string SecretFilter::hide(std::string_view text) const {
-  size_t kept_from = 0;
-  return replace(text, kept_from, true);
+  size_t saved_from = 0;
+  return replace(text, saved_from, true);
 }
 
 }  // namespace egress

@@ -20,10 +20,10 @@ class SecretFilter {
   std::string hide(std::string_view text) const;
 
  private:
-  std::string replace(std::string_view text, size_t& kept_from, bool is_end) const;
+  std::string replace(std::string_view text, size_t& saved_from, bool is_end) const;
 
   std::vector<std::string> secrets_;  // the longest first
-  std::string held_;
+  std::string pending_;
 };
 
 }  // namespace egress

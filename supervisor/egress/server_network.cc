@@ -50,10 +50,10 @@ class NetworkOfServer final : public upstream::ServerNetwork::Use, private egres
 
 Task<Result<std::unique_ptr<upstream::ServerNetwork::Use>>> EgressOfServers::open(const upstream::ServerConfig& config,
                                                                                   std::string tenant, int listener) {
-  auto made = std::make_unique<NetworkOfServer>(loop_, link_, journal_, config, std::move(tenant));
+  auto network = std::make_unique<NetworkOfServer>(loop_, link_, journal_, config, std::move(tenant));
   const policies::EgressRules rules = config.egress;
   const Fd own(::fcntl(listener, F_DUPFD_CLOEXEC, 3));  // the caller's may be closed meanwhile
   CO_TRY(egress::Secrets secrets, co_await link_.read_secrets(rules));
-  CO_CHECKED(made->begin(own.get(), std::move(secrets)));
-  co_return std::unique_ptr<Use>(std::move(made));
+  CO_CHECKED(network->begin(own.get(), std::move(secrets)));
+  co_return std::unique_ptr<Use>(std::move(network));
 }

@@ -68,16 +68,16 @@ class EgressClient {
 
   Result<> take_order(const Json& order, Fd descriptor) {
     Fields in(order, "order");
-    TRY(const std::string what, in.one_of("order", {"open", "close", "decide"}));
-    if (what == "open") return open_jail(in, std::move(descriptor));
-    if (what == "close") return close_jail(in);
+    TRY(const std::string order_kind, in.one_of("order", {"open", "close", "decide"}));
+    if (order_kind == "open") return open_jail(in, std::move(descriptor));
+    if (order_kind == "close") return close_jail(in);
     TRY(const int64_t question, in.integer("question", 1, INT64_MAX));
     TRY(const bool allow, in.boolean_or("allow", false));
     CHECKED(in.done());
-    const auto asked = questions_.find(static_cast<uint64_t>(question));
-    if (asked == questions_.end()) return {};  // its jail has ended
-    asked->second.resolve(allow);
-    questions_.erase(asked);
+    const auto it = questions_.find(static_cast<uint64_t>(question));
+    if (it == questions_.end()) return {};  // its jail has ended
+    it->second.resolve(allow);
+    questions_.erase(it);
     return {};
   }
 
@@ -99,22 +99,21 @@ class EgressClient {
         return fail(Code::invalid, fmt::format("the secret of rule {} has a wrong length", i));
     }
     if (jails_.size() >= kMaxJails) return fail(Code::exhausted, "too many open jails");
-    const auto [place, is_new] = jails_.try_emplace(static_cast<uint64_t>(number));
+    const auto [slot, is_new] = jails_.try_emplace(static_cast<uint64_t>(number));
     if (!is_new) return fail(Code::invalid, fmt::format("jail {} is open already", number));
-    place->second = std::make_unique<OpenJail>(*this, static_cast<uint64_t>(number));
-    TRY(place->second->proxy,
-        JailProxy::open(loop_, network_, std::move(settings), std::move(listener), *place->second));
+    slot->second = std::make_unique<OpenJail>(*this, static_cast<uint64_t>(number));
+    TRY(slot->second->proxy, JailProxy::open(loop_, network_, std::move(settings), std::move(listener), *slot->second));
     return {};
   }
 
   Result<> close_jail(Fields& in) {
     TRY(const int64_t number, in.integer("jail", 1, INT64_MAX));
     CHECKED(in.done());
-    const auto found = jails_.find(static_cast<uint64_t>(number));
+    const auto it = jails_.find(static_cast<uint64_t>(number));
     EgressTotals totals;
-    if (found != jails_.end()) {
-      totals = found->second->proxy->totals();
-      jails_.erase(found);
+    if (it != jails_.end()) {
+      totals = it->second->proxy->totals();
+      jails_.erase(it);
     }
     Json packet{{"event", "closed"}, {"jail", number}};
     add_to_packet(packet, totals);

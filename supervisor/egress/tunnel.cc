@@ -59,8 +59,8 @@ Task<> carry_one_way(Loop& loop, AsyncFd& from, AsyncFd& to, ByteBudget& budget)
 }  // namespace
 
 bool ByteBudget::take(uint64_t bytes) {
-  if (bytes > most - std::min(used, most)) {
-    used = most;
+  if (bytes > max - std::min(used, max)) {
+    used = max;
     return false;
   }
   used += bytes;

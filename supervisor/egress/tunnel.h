@@ -10,11 +10,11 @@ namespace egress {
 
 // ByteBudget: how many bytes may still pass, and how many have passed, over all connections of a jail.
 struct ByteBudget {
-  uint64_t most = 0;
+  uint64_t max = 0;
   uint64_t used = 0;
   // Counts the bytes. False: they are more than are left; no byte may pass.
   bool take(uint64_t bytes);
-  bool is_used_up() const { return used >= most; }
+  bool is_used_up() const { return used >= max; }
 };
 
 // Sends all bytes. False: the other side has broken off. `bytes` must stay valid until the end.

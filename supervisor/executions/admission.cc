@@ -9,8 +9,8 @@
 namespace executions {
 
 uint32_t Admission::running_of(const std::string& tenant) const {
-  const auto found = by_name_.find(tenant);
-  return found == by_name_.end() ? 0 : found->second->running;
+  const auto it = by_name_.find(tenant);
+  return it == by_name_.end() ? 0 : it->second->running;
 }
 
 size_t Admission::waiting() const {
@@ -19,7 +19,7 @@ size_t Admission::waiting() const {
   return all;
 }
 
-Admission::PlaceInLine Admission::place_of(const Asker& asker) {
+Admission::QueuePosition Admission::position_of(const Asker& asker) {
   auto named = by_name_.find(asker.tenant);
   if (named == by_name_.end()) {
     tenants_.push_back(Tenant{asker.tenant, 0, 0, {}});
@@ -27,39 +27,39 @@ Admission::PlaceInLine Admission::place_of(const Asker& asker) {
   }
   std::list<Line>& lines = named->second->lines;
   auto line =
-      std::find_if(lines.begin(), lines.end(), [&](const Line& one) { return one.connection == asker.connection; });
+      std::find_if(lines.begin(), lines.end(), [&](const Line& item) { return item.connection == asker.connection; });
   if (line == lines.end()) line = lines.insert(lines.end(), Line{asker.connection, 0, {}});
   return {named->second, line};
 }
 
-void Admission::forget_unused(const PlaceInLine& place) {
-  if (place.line->running == 0 && place.line->waiting.empty()) place.tenant->lines.erase(place.line);
-  if (!place.tenant->lines.empty()) return;
-  by_name_.erase(place.tenant->name);
-  tenants_.erase(place.tenant);
+void Admission::forget_unused(const QueuePosition& position) {
+  if (position.line->running == 0 && position.line->waiting.empty()) position.tenant->lines.erase(position.line);
+  if (!position.tenant->lines.empty()) return;
+  by_name_.erase(position.tenant->name);
+  tenants_.erase(position.tenant);
 }
 
 // The line with the next turn, of the lines that may run an execution now.
-std::optional<Admission::PlaceInLine> Admission::next() {
+std::optional<Admission::QueuePosition> Admission::next() {
   if (running_ >= max_in_all_) return {};
   for (auto tenant = tenants_.begin(); tenant != tenants_.end(); ++tenant) {
     if (tenant->waiting == 0) continue;
     for (auto line = tenant->lines.begin(); line != tenant->lines.end(); ++line) {
       if (line->waiting.empty()) continue;
       const WaitingExecution& first = *line->waiting.front();
-      if (tenant->running < first.most && line->running < first.max_of_connection) return PlaceInLine{tenant, line};
+      if (tenant->running < first.max && line->running < first.max_of_connection) return QueuePosition{tenant, line};
     }
   }
   return {};
 }
 
 // The tenant and the connection that got a place are the last to get another.
-void Admission::count(const PlaceInLine& place) {
+void Admission::count(const QueuePosition& position) {
   running_++;
-  place.tenant->running++;
-  place.line->running++;
-  place.tenant->lines.splice(place.tenant->lines.end(), place.tenant->lines, place.line);
-  tenants_.splice(tenants_.end(), tenants_, place.tenant);
+  position.tenant->running++;
+  position.line->running++;
+  position.tenant->lines.splice(position.tenant->lines.end(), position.tenant->lines, position.line);
+  tenants_.splice(tenants_.end(), tenants_, position.tenant);
   note_change();
 }
 
@@ -72,23 +72,23 @@ struct Admission::LineGuard {
 
 Task<Result<Admission::Permit>> Admission::enter(Asker asker, const policies::Policy& policy, std::string name) {
   if (closed_) co_return tl::unexpected<Error>(*closed_);
-  const PlaceInLine place = place_of(asker);
-  const uint32_t most = policy.queued_executions, max_of_line = most - most / 4;
-  const bool is_free = running_ < max_in_all_ && place.tenant->running < policy.concurrent_executions &&
-                       place.line->running < policy.requests_in_flight;
-  if (is_free && place.line->waiting.empty() && !next()) {
-    count(place);
+  const QueuePosition position = position_of(asker);
+  const uint32_t limit = policy.queued_executions, max_of_line = limit - limit / 4;
+  const bool is_free = running_ < max_in_all_ && position.tenant->running < policy.concurrent_executions &&
+                       position.line->running < policy.requests_in_flight;
+  if (is_free && position.line->waiting.empty() && !next()) {
+    count(position);
     co_return Permit(*this, std::move(asker));
   }
-  if (place.tenant->waiting >= most || place.line->waiting.size() >= max_of_line) {
-    auto full =
-        fail(Code::exhausted,
-             fmt::format("tenant '{}' runs {} executions and {} more wait, {} of this connection; this call did "
-                         "not run",
-                         asker.tenant, place.tenant->running, place.tenant->waiting, place.line->waiting.size()),
-             "wait until some of them end, or ask the administrator to raise admission.queued_executions",
-             "admission.queued_executions");
-    forget_unused(place);
+  if (position.tenant->waiting >= limit || position.line->waiting.size() >= max_of_line) {
+    auto full = fail(
+        Code::exhausted,
+        fmt::format("tenant '{}' runs {} executions and {} more wait, {} of this connection; this call did "
+                    "not run",
+                    asker.tenant, position.tenant->running, position.tenant->waiting, position.line->waiting.size()),
+        "wait until some of them end, or ask the administrator to raise admission.queued_executions",
+        "admission.queued_executions");
+    forget_unused(position);
     co_return full;
   }
   // A permit that comes for a cancelled call is destroyed with `decision`, and gives its place back.
@@ -97,10 +97,10 @@ Task<Result<Admission::Permit>> Admission::enter(Asker asker, const policies::Po
   waiting->asker = std::move(asker);
   waiting->decided = decision.resolver();
   waiting->name = std::move(name);
-  waiting->most = policy.concurrent_executions;
+  waiting->max = policy.concurrent_executions;
   waiting->max_of_connection = policy.requests_in_flight;
-  place.tenant->waiting++;
-  place.line->waiting.push_back(waiting);
+  position.tenant->waiting++;
+  position.line->waiting.push_back(waiting);
   note_change();
   const LineGuard guard{*this, waiting};
   auto permit = co_await decision;
@@ -109,9 +109,9 @@ Task<Result<Admission::Permit>> Admission::enter(Asker asker, const policies::Po
 
 void Admission::remove(const std::shared_ptr<WaitingExecution>& waiting) {
   if (!std::exchange(waiting->is_in_line, false)) return;
-  const PlaceInLine place = place_of(waiting->asker);
-  place.tenant->waiting -= std::erase(place.line->waiting, waiting);
-  forget_unused(place);
+  const QueuePosition position = position_of(waiting->asker);
+  position.tenant->waiting -= std::erase(position.line->waiting, waiting);
+  forget_unused(position);
   note_change();
   admit_soon();  // the next call in this line may have higher limits
 }
@@ -122,13 +122,13 @@ void Admission::refuse(const std::shared_ptr<WaitingExecution>& waiting, Error w
 }
 
 void Admission::withdraw(const std::string& name) {
-  std::shared_ptr<WaitingExecution> found;
+  std::shared_ptr<WaitingExecution> execution;
   for (const Tenant& tenant : tenants_)
     for (const Line& line : tenant.lines)
       for (const auto& waiting : line.waiting)
-        if (waiting->name == name) found = waiting;
-  if (!found) return;
-  refuse(found,
+        if (waiting->name == name) execution = waiting;
+  if (!execution) return;
+  refuse(execution,
          Error{Code::denied, 0, "cancelled by an administrator while it waited for its turn; it did not run", {}, {}});
 }
 
@@ -142,11 +142,11 @@ void Admission::close(Error why) {
 }
 
 void Admission::leave(const Asker& asker) {
-  const PlaceInLine place = place_of(asker);
+  const QueuePosition position = position_of(asker);
   running_--;
-  place.tenant->running--;
-  place.line->running--;
-  forget_unused(place);
+  position.tenant->running--;
+  position.line->running--;
+  forget_unused(position);
   note_change();
   admit_soon();
 }
@@ -160,11 +160,11 @@ void Admission::admit_soon() {
 }
 
 void Admission::admit_waiting() {
-  while (const auto place = next()) {
-    auto waiting = place->line->waiting.front();
-    place->line->waiting.pop_front();
-    place->tenant->waiting--;
-    count(*place);
+  while (const auto position = next()) {
+    auto waiting = position->line->waiting.front();
+    position->line->waiting.pop_front();
+    position->tenant->waiting--;
+    count(*position);
     waiting->is_in_line = false;
     waiting->decided.resolve_now(Permit(*this, waiting->asker));
   }

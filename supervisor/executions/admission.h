@@ -64,7 +64,7 @@ class Admission {
  private:
   struct WaitingExecution {
     Asker asker;
-    uint32_t most = 0, max_of_connection = 0;
+    uint32_t max = 0, max_of_connection = 0;
     std::string name;
     OneShot<Result<Permit>>::Resolver decided;
     bool is_in_line = true;
@@ -80,20 +80,20 @@ class Admission {
     size_t waiting = 0;
     std::list<Line> lines;  // in the order of their turns, the next one first
   };
-  struct PlaceInLine {
+  struct QueuePosition {
     std::list<Tenant>::iterator tenant;
     std::list<Line>::iterator line;
   };
   struct LineGuard;
-  PlaceInLine place_of(const Asker& asker);
-  void forget_unused(const PlaceInLine& place);
-  std::optional<PlaceInLine> next();
+  QueuePosition position_of(const Asker& asker);
+  void forget_unused(const QueuePosition& position);
+  std::optional<QueuePosition> next();
   void admit_soon();
   void note_change() {
     if (changed_) changed_();
   }
   void admit_waiting();
-  void count(const PlaceInLine& place);
+  void count(const QueuePosition& position);
   void leave(const Asker& asker);
   void remove(const std::shared_ptr<WaitingExecution>& waiting);
   void refuse(const std::shared_ptr<WaitingExecution>& waiting, Error why);

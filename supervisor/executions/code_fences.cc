@@ -200,22 +200,22 @@ Result<std::vector<Block>> choose(std::vector<Block> blocks, CodeLanguage langua
 }
 
 FencedCode code_of(const CodeLines& lines, const std::vector<Block>& blocks) {
-  FencedCode taken;
-  CodeLines kept(lines.size()), left_out = lines;
+  FencedCode code;
+  CodeLines code_lines(lines.size()), left_out = lines;
   for (const Block& block : blocks) {
     const size_t begin = block.opening.line + 1;
     CodeLines inside(lines.begin() + static_cast<ptrdiff_t>(begin), lines.begin() + static_cast<ptrdiff_t>(block.end));
     if (shared_indentation(inside).starts_with(block.opening.indentation))
       remove_indentation(inside, block.opening.indentation);
-    std::copy(inside.begin(), inside.end(), kept.begin() + static_cast<ptrdiff_t>(begin));
+    std::copy(inside.begin(), inside.end(), code_lines.begin() + static_cast<ptrdiff_t>(begin));
     for (size_t i = block.opening.line; i <= block.end && i < lines.size(); i++) left_out[i] = {};
-    if (!taken.language) taken.language = language_of_word(block.opening.word);
+    if (!code.language) code.language = language_of_word(block.opening.word);
   }
   for (size_t i = 0; i < left_out.size(); i++)
     if (const auto fence = read_fence(left_out[i], i); fence && fence->is_bare) left_out[i] = {};
-  taken.code = text_of(kept);
-  taken.note = "took the code between the fences" + left_out_note(left_out);
-  return taken;
+  code.code = text_of(code_lines);
+  code.note = "took the code between the fences" + left_out_note(left_out);
+  return code;
 }
 
 // The words that end the here-documents which begin in a line: <<EOF, <<-'EOF', << "EOF".
@@ -266,7 +266,7 @@ Result<std::optional<FencedCode>> take_from_fences(std::string_view code, CodeLa
   for (size_t i = 0; i < lines.size() && !first; i++) first = read_fence(lines[i], i);
   if (!first) return std::nullopt;
   if (first_full(lines) < first->line) {
-    if (auto taken = without_last_fence(lines, *first)) return taken;
+    if (auto reserved = without_last_fence(lines, *first)) return reserved;
     if (!are_prose(lines, first->line, language)) {
       if (language != CodeLanguage::shell || !has_live_fence(lines)) return std::nullopt;
       return fail(Code::invalid, "code: a fence of Markdown stands between other lines, which may be commands",
@@ -274,11 +274,11 @@ Result<std::optional<FencedCode>> take_from_fences(std::string_view code, CodeLa
     }
   }
   TRY(const std::vector<Block> blocks, choose(blocks_of(lines, first->line, language), language));
-  FencedCode taken = code_of(lines, blocks);
-  if (taken.code.empty())
+  FencedCode fenced_code = code_of(lines, blocks);
+  if (fenced_code.code.empty())
     return fail(Code::invalid, "code: there is no program between the fences", "send the program, without fences",
                 "languages");
-  return taken;
+  return fenced_code;
 }
 
 }  // namespace executions

@@ -45,14 +45,14 @@ constexpr WordOfLanguage kWords[] = {
 }  // namespace
 
 std::optional<CodeLanguage> language_of_word(std::string_view word) {
-  const auto found =
+  const auto it =
       std::find_if(std::begin(kWords), std::end(kWords), [&](const WordOfLanguage& each) { return each.word == word; });
-  if (found == std::end(kWords)) return std::nullopt;
-  return found->language;
+  if (it == std::end(kWords)) return std::nullopt;
+  return it->language;
 }
 
-tl::unexpected<Error> wrong_language(const std::string& what, CodeLanguage named, CodeLanguage of_call) {
-  return fail(Code::invalid, fmt::format("code: {}, and the call's language is {}", what, name_of(of_call)),
+tl::unexpected<Error> wrong_language(const std::string& problem, CodeLanguage named, CodeLanguage of_call) {
+  return fail(Code::invalid, fmt::format("code: {}, and the call's language is {}", problem, name_of(of_call)),
               fmt::format("call it with language=\"{}\"", name_of(named)), "languages");
 }
 

@@ -17,11 +17,11 @@ using CodeLanguage = jail::Language;
 std::optional<CodeLanguage> language_of_word(std::string_view word);
 inline std::string_view name_of(CodeLanguage language) { return jail::language_name(language); }
 // JavaScript and TypeScript count as one: each runner takes both.
-constexpr bool is_same(CodeLanguage one, CodeLanguage other) {
-  return one == other || (jail::runs_in_node(one) && jail::runs_in_node(other));
+constexpr bool is_same(CodeLanguage a, CodeLanguage b) {
+  return a == b || (jail::runs_in_node(a) && jail::runs_in_node(b));
 }
 // The error invalid for a text that names another language than the call: "the fence says bash, and language is
 // python". `what`: the first half.
-tl::unexpected<Error> wrong_language(const std::string& what, CodeLanguage named, CodeLanguage of_call);
+tl::unexpected<Error> wrong_language(const std::string& problem, CodeLanguage named, CodeLanguage of_call);
 
 }  // namespace executions

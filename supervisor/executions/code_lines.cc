@@ -50,8 +50,8 @@ std::string_view shared_indentation(const CodeLines& lines) {
     if (is_blank(line)) continue;
     const std::string_view own = indentation_of(line);
     if (std::exchange(is_first, false)) shared = own;
-    const size_t most = std::min(shared.size(), own.size());
-    shared = shared.substr(0, std::mismatch(shared.begin(), shared.begin() + most, own.begin()).first - shared.begin());
+    const size_t max = std::min(shared.size(), own.size());
+    shared = shared.substr(0, std::mismatch(shared.begin(), shared.begin() + max, own.begin()).first - shared.begin());
     if (shared.empty()) break;
   }
   return shared;
@@ -69,11 +69,11 @@ size_t first_full(const CodeLines& lines) {
 
 std::string left_out_note(const CodeLines& left_out) {
   std::string note;
-  size_t shown = 0, more = 0;
+  size_t shown_count = 0, more = 0;
   for (std::string_view line : left_out) {
     line = trimmed(line, kCodeBlanks);
     if (line.empty()) continue;
-    if (shown++ >= kShownLines) {
+    if (shown_count++ >= kShownLines) {
       more++;
       continue;
     }

@@ -49,69 +49,69 @@ std::optional<std::string_view> behind_number(std::string_view line, std::string
   return line;
 }
 
-PromptedCode without_prompts(const CodeLines& kept, CodeLines left_out, const char* note) {
-  return {text_of(kept), note + left_out_note(left_out)};
+PromptedCode without_prompts(const CodeLines& lines, CodeLines left_out, const char* note) {
+  return {text_of(lines), note + left_out_note(left_out)};
 }
 
 // A command goes on in the next lines after a \ at its end, in a here-document, and behind the prompt `> `.
 PromptedCode of_shell(const CodeLines& lines) {
-  CodeLines kept(lines.size()), left_out(lines.size());
+  CodeLines code_lines(lines.size()), left_out(lines.size());
   HereDocuments documents;
   bool continues = false, is_typed = false;  // the line before
   for (size_t i = 0; i < lines.size(); i++) {
     const auto command = behind_shell_prompt(lines[i]);
     const auto more = is_typed ? behind(lines[i], ">") : std::nullopt;
     if (documents.is_open() || continues) {
-      kept[i] = more.value_or(lines[i]);
+      code_lines[i] = more.value_or(lines[i]);
     } else if (command || more) {
-      kept[i] = command ? *command : *more;
+      code_lines[i] = command ? *command : *more;
     } else {
       left_out[i] = lines[i];
       is_typed = false;
       continue;
     }
     is_typed = true;
-    documents.read(kept[i]);
-    continues = kept[i].ends_with('\\');
+    documents.read(code_lines[i]);
+    continues = code_lines[i].ends_with('\\');
   }
-  return without_prompts(kept, std::move(left_out), "took only the commands after the prompt $");
+  return without_prompts(code_lines, std::move(left_out), "took only the commands after the prompt $");
 }
 
 PromptedCode of_marks(CodeLines lines, std::string_view mark, std::string_view more, const char* note) {
-  CodeLines kept(lines.size());
+  CodeLines code_lines(lines.size());
   for (size_t i = 0; i < lines.size(); i++) {
     const std::string_view bare = lines[i].substr(indentation_of(lines[i]).size());
     auto text = behind(trimmed_end(bare) == mark ? mark : bare, mark);
     if (!text) text = behind(trimmed_end(bare) == more ? more : bare, more);
     if (!text) continue;
-    kept[i] = *text;
+    code_lines[i] = *text;
     lines[i] = {};
   }
-  return without_prompts(kept, std::move(lines), note);
+  return without_prompts(code_lines, std::move(lines), note);
 }
 
 // Behind an `In [1]:` that is alone in its line, the lines up to the next mark are code, as in a notebook.
 PromptedCode of_notebook(CodeLines lines) {
-  CodeLines kept(lines.size());
+  CodeLines code_lines(lines.size());
   bool in_cell = false;
   for (size_t i = 0; i < lines.size(); i++) {
     const std::string_view bare = lines[i].substr(indentation_of(lines[i]).size());
     if (const auto text = behind_number(bare, "In [")) {
-      kept[i] = *text;
+      code_lines[i] = *text;
       in_cell = is_blank(*text);
     } else if (behind_number(bare, "Out[") || behind_number(bare, "Out [")) {
       in_cell = false;
       continue;
     } else if (const auto more = behind(bare, "...:")) {
-      kept[i] = *more;
+      code_lines[i] = *more;
     } else if (in_cell) {
-      kept[i] = lines[i];
+      code_lines[i] = lines[i];
     } else {
       continue;
     }
     lines[i] = {};
   }
-  return without_prompts(kept, std::move(lines), "took only the code after In [ ]:");
+  return without_prompts(code_lines, std::move(lines), "took only the code after In [ ]:");
 }
 
 }  // namespace

@@ -18,18 +18,18 @@ DefinitionSize definition_size(const catalog::Catalog& catalog) {
   constexpr size_t kRead = 16;  // definitions whose tokens are estimated
   const size_t callable = catalog.callable();
   if (callable == 0) return {};
-  const size_t looked_at = std::min(callable, kSample);
+  const size_t sample_size = std::min(callable, kSample);
   uint64_t bytes = 0;
   std::string read;
-  for (size_t i = 0; i < looked_at; i++) {
-    const auto number = static_cast<uint32_t>(i * callable / looked_at);
+  for (size_t i = 0; i < sample_size; i++) {
+    const auto number = static_cast<uint32_t>(i * callable / sample_size);
     const catalog::ToolView tool = catalog.tool(number);
     bytes += tool.name.size() + tool.description.size() + catalog.rest(number).size() + kEnvelopeBytes;
-    if (i % ((looked_at + kRead - 1) / kRead) == 0)
+    if (i % ((sample_size + kRead - 1) / kRead) == 0)
       read +=
           fmt::format(R"({{"name":"{}","description":"{}",{}}},)", tool.name, tool.description, catalog.rest(number));
   }
-  const uint64_t all = bytes * callable / looked_at;
+  const uint64_t all = bytes * callable / sample_size;
   return {all, journal::estimated_tokens(all, read)};
 }
 

@@ -36,25 +36,25 @@ Task<Result<>> ExecutionRecording::begin(tenants::Tenant& tenant, const jail::Re
   const std::string language(jail::language_name(request.spec.language));
   entry_.start(language, request.spec.limits);
   log_started(books_.loop, entry_.shared());
-  CO_TRY(tenants::Recording output, tenant.executions().begin(id(), request.spec.limits.output_kept_bytes));
+  CO_TRY(tenants::Recording output, tenant.executions().begin(id(), request.spec.limits.saved_output_bytes));
   output_.emplace(std::move(output));
   tenant_ = tenant.name();
   books_.code.begin(tenant_, id(), language, request.code, entry_->policy->quota.executions_kept, journal::now_ms());
-  journal::Begun begun_row{
+  journal::StartedRow started_row{
       id(), tenant.name(), language, entry_->policy->name, request.code.size(), journal::now_ms(), {}, {}};
   if (entry_->pid >= 0) {
-    begun_row.uid = entry_->uid;
+    started_row.uid = entry_->uid;
   } else {
-    begun_row.principal = entry_->principal;
+    started_row.principal = entry_->principal;
   }
-  row_.emplace(books_.journal.begin(std::move(begun_row)));
+  row_.emplace(books_.journal.begin(std::move(started_row)));
   if (books_.journal.failing()) {
-    auto begun = co_await books_.journal.begun(*row_);
-    if (!begun)
+    auto start = co_await books_.journal.started(*row_);
+    if (!start)
       co_return tl::unexpected<Error>(
-          std::move(begun).error().within("the program did not run, because it cannot be recorded"));
+          std::move(start).error().within("the program did not run, because it cannot be recorded"));
   }
-  has_begun_ = true;
+  has_started_ = true;
   co_return Result<>{};
 }
 
@@ -72,14 +72,14 @@ void ExecutionRecording::connect(jail::Request& request) {
 }
 
 Result<> ExecutionRecording::keep_value(std::string_view part) {
-  auto kept = output_->append(tenants::Stream::value, part);
-  return kept;
+  auto saved = output_->append(tenants::Stream::value, part);
+  return saved;
 }
 
 journal::Ended ExecutionRecording::ended(jail::Outcome outcome) const {
   journal::Ended ended;
   ended.outcome = jail::outcome_name(outcome);
-  ended.took_us = std::llround(ms_since(asked_) * 1000);
+  ended.took_us = std::llround(ms_since(requested_at_) * 1000);
   return ended;
 }
 

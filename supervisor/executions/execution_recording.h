@@ -52,7 +52,7 @@ class ExecutionRecording {
   // The program of `request` is about to start, under the limits that it has by now. Begins its output and its row.
   Task<Result<>> begin(tenants::Tenant& tenant, const jail::Request& request);
   // The journal has a row of the execution, so clients may ask for it by its id.
-  bool has_begun() const { return has_begun_; }
+  bool was_started() const { return has_started_; }
   // Sets the callbacks of `request` that take the program's output and the answers to its calls. The recording must
   // outlive the program. Call it after begin().
   void connect(jail::Request& request);
@@ -74,11 +74,11 @@ class ExecutionRecording {
   journal::Ended ended(jail::Outcome outcome) const;
 
   const Books books_;
-  const Monotonic::time_point asked_ = Monotonic::now();
+  const Monotonic::time_point requested_at_ = Monotonic::now();
   ExecutionSpan span_;  // before the entry: it takes from the record how the execution went
   ExecutionRegistry::Entry entry_;
   uint64_t fetched_bytes_ = 0, fetched_tokens_ = 0;  // of answers to the program's own calls
-  bool has_begun_ = false;
+  bool has_started_ = false;
   std::string tenant_;  // since begin(): TenantId::text()
   std::optional<tenants::Recording> output_;
   std::optional<journal::Journal::Execution> row_;

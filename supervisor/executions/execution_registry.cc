@@ -47,10 +47,10 @@ const journal::Quantiles& RecentTimes::quantiles() const {
   std::vector<int64_t> times = times_;
   auto from = times.begin();  // times before this position are not longer than those behind it
   auto at = [&](size_t percent) {
-    const auto place = times.begin() + static_cast<ptrdiff_t>((times.size() * percent + 99) / 100 - 1);
-    std::nth_element(from, place, times.end());
-    from = place;
-    return *place;
+    const auto it = times.begin() + static_cast<ptrdiff_t>((times.size() * percent + 99) / 100 - 1);
+    std::nth_element(from, it, times.end());
+    from = it;
+    return *it;
   };
   quantiles_ = {times.size(), at(50), at(90), at(99), *std::max_element(from, times.end())};
   return quantiles_;
@@ -64,7 +64,7 @@ ExecutionRegistry::Entry::Entry(ExecutionRegistry& registry, ExecutionRecordPtr 
     const bool frozen = raw->handle.phase() == jail::Phase::frozen;
     registry->move(*raw, frozen ? Stage::frozen : Stage::running);
   };
-  registry_.notify(execution_, What::began);
+  registry_.notify(execution_, RegistryEvent::started);
 }
 
 ExecutionRegistry::Entry::~Entry() {
@@ -138,7 +138,7 @@ void ExecutionRegistry::move(ExecutionRecord& execution, Stage stage) {
   stages_[static_cast<size_t>(execution.stage)]--;
   stages_[static_cast<size_t>(stage)]++;
   execution.stage = stage;
-  if (stage != Stage::ended) notify(execution.shared_from_this(), What::changed);
+  if (stage != Stage::ended) notify(execution.shared_from_this(), RegistryEvent::changed);
 }
 
 void ExecutionRegistry::finish(const ExecutionRecordPtr& execution) {
@@ -149,16 +149,16 @@ void ExecutionRegistry::finish(const ExecutionRecordPtr& execution) {
   stages_[static_cast<size_t>(Stage::ended)] = 0;  // ended_ counts ended executions
   living_.erase(execution->id);
   ended_.push_back(execution);
-  notify(execution, What::ended);
+  notify(execution, RegistryEvent::ended);
   forget_old();
 }
 
 void ExecutionRegistry::forget_old() {
   const int64_t oldest = journal::now_ms() - kEndedKeptMs;
   while (!ended_.empty() && (ended_.size() > kEndedKept || ended_.front()->ended_ms < oldest)) {
-    ExecutionRecordPtr gone = std::move(ended_.front());
+    ExecutionRecordPtr execution_record_ptr = std::move(ended_.front());
     ended_.pop_front();
-    notify(gone, What::forgotten);
+    notify(execution_record_ptr, RegistryEvent::forgotten);
   }
   if (ended_.empty() || forgetting_) return;
   const auto next = std::chrono::milliseconds(ended_.front()->ended_ms - oldest + 1);
@@ -170,43 +170,46 @@ void ExecutionRegistry::forget_old() {
 
 ExecutionRecordPtr ExecutionRegistry::find(std::string_view id) const {
   if (auto living = living_.find(id); living != living_.end()) return living->second;
-  auto ended = std::find_if(ended_.begin(), ended_.end(), [&](const ExecutionRecordPtr& one) { return one->id == id; });
+  auto ended = std::find_if(ended_.begin(), ended_.end(), [&](const ExecutionRecordPtr& execution_record_ptr) {
+    return execution_record_ptr->id == id;
+  });
   return ended == ended_.end() ? nullptr : *ended;
 }
 
 std::vector<ExecutionRecordPtr> ExecutionRegistry::all() const {
   std::vector<ExecutionRecordPtr> all;
   for (const auto& [id, execution] : living_) all.push_back(execution);
-  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a->asked_ms < b->asked_ms; });
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& a, const auto& b) { return a->requested_ms < b->requested_ms; });
   all.insert(all.end(), ended_.begin(), ended_.end());
   return all;
 }
 
 uint32_t ExecutionRegistry::count(std::string_view tenant, Stage stage) const {
-  return static_cast<uint32_t>(std::count_if(living_.begin(), living_.end(), [&](const auto& one) {
-    return one.second->stage == stage && one.second->tenant.account == tenant;
+  return static_cast<uint32_t>(std::count_if(living_.begin(), living_.end(), [&](const auto& item) {
+    return item.second->stage == stage && item.second->tenant.account == tenant;
   }));
 }
 
 const journal::Totals& ExecutionRegistry::totals_of(std::string_view tenant) const {
   static const journal::Totals kNone;
-  auto found = of_tenant_.find(tenant);
-  return found == of_tenant_.end() ? kNone : found->second;
+  auto it = of_tenant_.find(tenant);
+  return it == of_tenant_.end() ? kNone : it->second;
 }
 
 void ExecutionRegistry::waits(std::string_view id, std::vector<std::string> approvals) {
   const auto living = living_.find(id);
   if (living == living_.end()) return;
   living->second->approvals = std::move(approvals);
-  notify(living->second, What::changed);
+  notify(living->second, RegistryEvent::changed);
 }
 
-void ExecutionRegistry::notify(const ExecutionRecordPtr& execution, What what) const {
-  observers_.each([&](const Observer& one) { one.changed(execution, what); });
+void ExecutionRegistry::notify(const ExecutionRecordPtr& execution, RegistryEvent subject) const {
+  observers_.each([&](const Observer& observer) { observer.changed(execution, subject); });
 }
 
 void ExecutionRegistry::notify_of_limit(const ExecutionRecord& execution, const std::string& limit) const {
-  observers_.each([&](const Observer& one) { one.limit_reached(execution, limit); });
+  observers_.each([&](const Observer& observer) { observer.limit_reached(execution, limit); });
 }
 
 Result<> ExecutionRegistry::cancel(ExecutionRecord& execution) {

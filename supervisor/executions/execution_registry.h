@@ -38,12 +38,12 @@ struct ExecutionRecord : std::enable_shared_from_this<ExecutionRecord> {
   std::string workspace;  // direct, read_only, staged; empty: refused before it was known
   tenants::TenantId tenant;
   std::shared_ptr<const policies::Policy> policy;
-  bool background = false;  // it continues without its client
-  std::string principal;    // of the client: "uid:1000", "token:ci"
-  uint32_t uid = 0;         // of the client; -1: it is no process of this machine
-  int32_t pid = 0;          // of the client's process when it connected; -1
-  int64_t asked_ms = 0;     // since 1970
-  std::string trace;        // traceparent of the execution's own span, or of its caller's; empty: no trace
+  bool background = false;   // it continues without its client
+  std::string principal;     // of the client: "uid:1000", "token:ci"
+  uint32_t uid = 0;          // of the client; -1: it is no process of this machine
+  int32_t pid = 0;           // of the client's process when it connected; -1
+  int64_t requested_ms = 0;  // since 1970
+  std::string trace;         // traceparent of the execution's own span, or of its caller's; empty: no trace
   policies::Limits limits;
   Stage stage = Stage::waiting;
   jail::Handle handle;
@@ -100,10 +100,10 @@ class ExecutionRegistry {
   explicit ExecutionRegistry(Loop& loop) : loop_(loop) {}
   ExecutionRegistry(const ExecutionRegistry&) = delete;
 
-  enum class What { began, changed, ended, forgotten };
+  enum class RegistryEvent { started, changed, ended, forgotten };
   struct Observer {  // its functions must return at once
     // Called for every change of a record, before the changing call returns.
-    std::function<void(const ExecutionRecordPtr&, What)> changed;
+    std::function<void(const ExecutionRecordPtr&, RegistryEvent)> changed;
     // Called when an execution ended at a limit of the policy, or when a call was refused as exhausted.
     std::function<void(const ExecutionRecord&, const std::string& limit)> limit_reached;
   };
@@ -158,7 +158,7 @@ class ExecutionRegistry {
   void move(ExecutionRecord& execution, Stage stage);
   void finish(const ExecutionRecordPtr& execution);
   void forget_old();
-  void notify(const ExecutionRecordPtr& execution, What what) const;
+  void notify(const ExecutionRecordPtr& execution, RegistryEvent subject) const;
   void notify_of_limit(const ExecutionRecord& execution, const std::string& limit) const;
 
   Loop& loop_;

@@ -8,9 +8,9 @@ jail::Spec make_spec(const policies::Policy& policy, jail::Language language, co
   jail::Spec spec;
   spec.language = language;
   spec.limits = limits;
-  spec.shown = {limits.memory_bytes, limits.cpus};
-  const policies::Limits& most = policy.limits.maximum;
-  spec.at_ceiling = {policy.name, limits.wall >= most.wall, limits.memory_bytes >= most.memory_bytes};
+  spec.displayed = {limits.memory_bytes, limits.cpus};
+  const policies::Limits& max = policy.limits.maximum;
+  spec.at_ceiling = {policy.name, limits.wall >= max.wall, limits.memory_bytes >= max.memory_bytes};
   spec.isolation = policy.isolation;
   spec.environment = policy.environment;
   spec.listens = policy.egress.is_on();

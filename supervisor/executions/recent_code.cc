@@ -26,11 +26,11 @@ bool has_account(std::string_view tenant, std::string_view account) {
 
 // The `most` that were used most often; of equals, the one that was used last.
 template <class Use>
-std::vector<Use> most_used(std::vector<Use> all, size_t most) {
+std::vector<Use> most_used(std::vector<Use> all, size_t max) {
   std::stable_sort(all.begin(), all.end(), [](const Use& a, const Use& b) {
     return std::pair(a.counts.runs, a.counts.last_ms) > std::pair(b.counts.runs, b.counts.last_ms);
   });
-  if (all.size() > most) all.resize(most);
+  if (all.size() > max) all.resize(max);
   return all;
 }
 
@@ -108,9 +108,9 @@ std::optional<RecentCode::Code> RecentCode::find(const std::string& tenant, cons
 
 std::vector<RecentCode::EarlierCode> RecentCode::earlier(const std::string& tenant, const std::string& execution,
                                                          size_t most_bytes) const {
-  std::vector<EarlierCode> found;
+  std::vector<EarlierCode> codes;
   const auto own = tenants_.find(tenant);
-  if (own == tenants_.end()) return found;
+  if (own == tenants_.end()) return codes;
   const std::deque<std::string>& order = own->second.order;
   std::set<const std::string*> seen;
   size_t bytes = 0;
@@ -119,12 +119,12 @@ std::vector<RecentCode::EarlierCode> RecentCode::earlier(const std::string& tena
     const auto code = find(tenant, *at);
     if (!code || !code->text || !seen.insert(code->text.get()).second) continue;
     if (bytes += code->text->size(); bytes > most_bytes) break;
-    found.push_back({*at, code->language, code->text});
+    codes.push_back({*at, code->language, code->text});
   }
-  return found;
+  return codes;
 }
 
-std::vector<ProgramUse> RecentCode::programs(std::string_view account, uint64_t least, size_t most) const {
+std::vector<ProgramUse> RecentCode::programs(std::string_view account, uint64_t least, size_t max) const {
   std::vector<ProgramUse> all;
   for (const auto& [tenant, own] : tenants_) {
     if (!has_account(tenant, account)) continue;
@@ -133,16 +133,16 @@ std::vector<ProgramUse> RecentCode::programs(std::string_view account, uint64_t 
         all.push_back({tenant, hash.substr(0, hash.find(' ')), program.language, program.bytes, program.text != nullptr,
                        program.counts});
   }
-  return most_used(std::move(all), most);
+  return most_used(std::move(all), max);
 }
 
-std::vector<SkillUse> RecentCode::skills(std::string_view account, size_t most) const {
+std::vector<SkillUse> RecentCode::skills(std::string_view account, size_t max) const {
   std::vector<SkillUse> all;
   for (const auto& [tenant, own] : tenants_) {
     if (!has_account(tenant, account)) continue;
     for (const auto& [name, skill] : own.skills) all.push_back({tenant, name, skill.is_shared, skill.counts});
   }
-  return most_used(std::move(all), most);
+  return most_used(std::move(all), max);
 }
 
 RecentCode::TenantCode& RecentCode::tenant_of(const std::string& tenant) {
@@ -171,9 +171,9 @@ void RecentCode::make_room(TenantCode& tenant, std::string_view but) {
   while (tenant.programs.size() > limits_.programs) {
     auto victim = tenant.programs.end();
     const auto order = [](const Program& program) { return std::pair(program.counts.runs > 1, program.used); };
-    for (auto one = tenant.programs.begin(); one != tenant.programs.end(); ++one)
-      if (one->first != but && (victim == tenant.programs.end() || order(one->second) < order(victim->second)))
-        victim = one;
+    for (auto it = tenant.programs.begin(); it != tenant.programs.end(); ++it)
+      if (it->first != but && (victim == tenant.programs.end() || order(it->second) < order(victim->second)))
+        victim = it;
     if (victim == tenant.programs.end()) break;
     if (victim->second.text) drop_text(tenant, victim->second);
     tenant.programs.erase(victim);
@@ -190,8 +190,8 @@ void RecentCode::drop_tenant(std::map<std::string, TenantCode, std::less<>>::ite
 
 void RecentCode::drop_longest_unused_tenant(const TenantCode* but) {
   auto victim = tenants_.end();
-  for (auto one = tenants_.begin(); one != tenants_.end(); ++one)
-    if (&one->second != but && (victim == tenants_.end() || one->second.used < victim->second.used)) victim = one;
+  for (auto it = tenants_.begin(); it != tenants_.end(); ++it)
+    if (&it->second != but && (victim == tenants_.end() || it->second.used < victim->second.used)) victim = it;
   if (victim != tenants_.end()) drop_tenant(victim);
 }
 

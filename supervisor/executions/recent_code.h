@@ -85,8 +85,8 @@ class RecentCode {
 
   // Programs that ran at least `least` times, the most often used first, at most `most`; of an account with its named
   // workspaces, or of all (empty).
-  std::vector<ProgramUse> programs(std::string_view account, uint64_t least, size_t most) const;
-  std::vector<SkillUse> skills(std::string_view account, size_t most) const;
+  std::vector<ProgramUse> programs(std::string_view account, uint64_t least, size_t max) const;
+  std::vector<SkillUse> skills(std::string_view account, size_t max) const;
 
  private:
   struct Program {

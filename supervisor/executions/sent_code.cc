@@ -115,7 +115,7 @@ std::optional<std::string> outer_tag(std::string_view text) {
 Result<> take_from_tags(SentCode& sent, Language language) {
   constexpr std::array<std::string_view, 6> kTags = {"code", "pre", "script", "execute", "execute_code", "tool_code"};
   constexpr int kMaxTags = 3;
-  std::string taken;
+  std::string name;
   for (int i = 0; i < kMaxTags; i++) {
     const std::string_view text = trimmed(sent.code, kSpace);
     const auto tag = outer_tag(text);
@@ -126,10 +126,10 @@ Result<> take_from_tags(SentCode& sent, Language language) {
     const size_t begin = text.find('>') + 1;
     std::string_view inside = text.substr(begin, text.size() - begin - tag->size() - 3);
     if (inside.starts_with('\n')) inside.remove_prefix(1);
-    taken += fmt::format("{}<{}>", taken.empty() ? "" : " and ", *tag);
+    name += fmt::format("{}<{}>", name.empty() ? "" : " and ", *tag);
     sent.code = std::string(inside);
   }
-  if (!taken.empty()) sent.notes.push_back("left out the tags " + taken + " around the code");
+  if (!name.empty()) sent.notes.push_back("left out the tags " + name + " around the code");
   return {};
 }
 
@@ -192,9 +192,9 @@ void remove_shared_indentation(SentCode& sent, Language language) {
   CodeLines changed = lines;
   remove_indentation(changed, shared);
   if (language == Language::shell && (HereDocuments::all_end(lines) || !HereDocuments::all_end(changed))) return;
-  const bool is_told = language == Language::shell || has_long_quotes(sent.code);
+  const bool is_reported = language == Language::shell || has_long_quotes(sent.code);
   sent.code = text_of(changed);
-  if (is_told) sent.notes.emplace_back("the indentation that all lines share was removed");
+  if (is_reported) sent.notes.emplace_back("the indentation that all lines share was removed");
 }
 
 }  // namespace

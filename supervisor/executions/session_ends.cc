@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr size_t kMaxGone = 64;  // ends of one tenant's sessions that are stored for their next calls
+constexpr size_t kMaxEndedSessions = 64;  // ends of one tenant's sessions that are stored for their next calls
 constexpr auto kTendEvery = 1s;
 constexpr auto kSettledEvery = 10ms;
 
@@ -28,14 +28,14 @@ Task<Result<Sessions::Ended>> Sessions::end(Ask ask) {
   ask.begin = Begin::anew;
   const Key key{ask.tenant->name(), ask.name};
   CO_CHECKED(co_await wait_turn(key, ask));
-  (void)check_gone(key, ask);
+  (void)check_ended(key, ask);
   const auto entry = find(key);
   if (!entry) co_return Ended{};
   const bool lived = entry->session.alive();
   reset(entry, Settling::by_call);
-  if (entry->is_settling) CO_CHECKED(co_await wait_turn(key, ask, QueuePlace::first));
-  entry->left.existed = lived;
-  co_return std::move(entry->left);
+  if (entry->is_settling) CO_CHECKED(co_await wait_turn(key, ask, QueueEnd::first));
+  entry->settled.existed = lived;
+  co_return std::move(entry->settled);
 }
 
 // Ends the session of a call that has the turn. The caller waits for the turn again if the session has to be settled.
@@ -73,23 +73,23 @@ Task<> Sessions::settle(std::shared_ptr<Entry> entry, Settling how) {
   const auto staging = entry->staging;
   staging->end();
   auto proposal = co_await staging->settle();
-  Ended& left = entry->left;
-  left.ended_well = staging->ended_well() && entry->was_ended_by_daemon;
-  std::string told;
+  Ended& rest = entry->settled;
+  rest.ended_well = staging->ended_well() && entry->was_ended_by_daemon;
+  std::string text;
   if (!proposal) {
-    told = "its staged changes were lost: " + proposal.error().what;
-    left.lost = std::move(proposal).error();
+    text = "its staged changes were lost: " + proposal.error().what;
+    rest.lost = std::move(proposal).error();
   } else if (proposal->state != proposals::ProposalState::none) {
-    left.proposal = *std::move(proposal);
+    rest.proposal = *std::move(proposal);
     if (how != Settling::by_call) co_await conclude(*entry);
-    entry->told = false;  // an answer may have told of the end, but of no proposal
+    entry->reported = false;  // an answer may have told of the end, but of no proposal
     entry->knows.reset();
-    told =
-        fmt::format("its changes are proposal {} ({})", left.proposal->id, proposals::state_name(left.proposal->state));
+    text =
+        fmt::format("its changes are proposal {} ({})", rest.proposal->id, proposals::state_name(rest.proposal->state));
   }
   entry->busy = entry->is_settling = false;
   if (how == Settling::by_itself) {
-    bury(entry, told.empty() ? entry->ended : entry->ended + "; " + told);
+    bury(entry, text.empty() ? entry->ended : entry->ended + "; " + text);
   } else {
     if (how != Settling::by_daemon) log_session_end(*entry->tenant, entry->key.name);
     entries_.erase(entry->key);
@@ -103,9 +103,9 @@ Task<> Sessions::conclude(Entry& entry) {
   if (!store) co_return;
   proposals::ProposalStores::count(*entry.tenant, **store);
   using How = proposals::ProposalStores::Ended;
-  Ended& left = entry.left;
-  left.proposal = co_await proposals_.conclude(entry.tenant, *store, *std::move(left.proposal),
-                                               left.ended_well ? How::well : How::badly, rules.commit);
+  Ended& rest = entry.settled;
+  rest.proposal = co_await proposals_.conclude(entry.tenant, *store, *std::move(rest.proposal),
+                                               rest.ended_well ? How::well : How::badly, rules.commit);
 }
 
 // Removes an ended session. Waiting calls get the reason as an error, except resets, and calls of a client that has the
@@ -113,24 +113,25 @@ Task<> Sessions::conclude(Entry& entry) {
 void Sessions::bury(std::shared_ptr<Entry> entry, std::string why) {
   log_info("session {} of tenant {}: {}", entry->key.name, entry->key.tenant, why);
   log_session_end(*entry->tenant, entry->key.name);
-  bool is_told = entry->told;
+  bool is_reported = entry->reported;
   const auto knows = entry->knows.lock();
   for (const auto& waiting : entry->waiting) {
     if (waiting->begin == Begin::anew || (knows && waiting->client.lock() == knows)) continue;
-    is_told = true;
+    is_reported = true;
     waiting->next =
         fail(Code::not_found, fmt::format("session '{}' ended while this call waited: {}", entry->key.name, why),
-             kBeginSessionAnew, "session");
+             kRestartSession, "session");
   }
-  if (!is_told) note_gone(Gone{entry->key, std::move(why), entry->session.calls(), Monotonic::now(), entry->knows});
+  if (!is_reported)
+    note_ended(EndedSession{entry->key, std::move(why), entry->session.calls(), Monotonic::now(), entry->knows});
   entries_.erase(entry->key);
 }
 
-void Sessions::note_gone(Gone gone) {
-  auto of_tenant = [&gone](const Gone& one) { return one.key.tenant == gone.key.tenant; };
-  if (static_cast<size_t>(std::count_if(gone_.begin(), gone_.end(), of_tenant)) >= kMaxGone)
-    gone_.erase(std::find_if(gone_.begin(), gone_.end(), of_tenant));
-  gone_.push_back(std::move(gone));
+void Sessions::note_ended(EndedSession removed) {
+  auto of_tenant = [&removed](const EndedSession& item) { return item.key.tenant == removed.key.tenant; };
+  if (static_cast<size_t>(std::count_if(ended_.begin(), ended_.end(), of_tenant)) >= kMaxEndedSessions)
+    ended_.erase(std::find_if(ended_.begin(), ended_.end(), of_tenant));
+  ended_.push_back(std::move(removed));
 }
 
 void Sessions::end_if(const std::function<bool(const Entry&)>& chosen, const std::string& why) {
@@ -158,8 +159,8 @@ void Sessions::end_of(const std::string& account, const std::string& why) {
 }
 
 size_t Sessions::count_of(const std::string& account) const {
-  return static_cast<size_t>(std::count_if(entries_.begin(), entries_.end(), [&account](const auto& one) {
-    return tenants::account_of(one.first.tenant) == account;
+  return static_cast<size_t>(std::count_if(entries_.begin(), entries_.end(), [&account](const auto& item) {
+    return tenants::account_of(item.first.tenant) == account;
   }));
 }
 
@@ -170,7 +171,7 @@ Task<> Sessions::finish() {
     end_now(*entry, "warderd ended");
     begin_settling(entry, Settling::by_daemon);
   }
-  const auto is_settling = [](const auto& one) { return one.second->is_settling; };
+  const auto is_settling = [](const auto& item) { return item.second->is_settling; };
   while (std::any_of(entries_.begin(), entries_.end(), is_settling)) co_await sleep_for(host_.loop, kSettledEvery);
 }
 
@@ -184,7 +185,7 @@ Task<> Sessions::leave_of(std::string tenant) {
     else
       entries_.erase(key);
   }
-  const auto is_settling = [&](const auto& one) { return one.second->is_settling && one.first.tenant == tenant; };
+  const auto is_settling = [&](const auto& item) { return item.second->is_settling && item.first.tenant == tenant; };
   while (std::any_of(entries_.begin(), entries_.end(), is_settling)) co_await sleep_for(host_.loop, kSettledEvery);
 }
 

@@ -10,7 +10,7 @@
 namespace executions {
 
 // The remedy where a session has ended.
-inline constexpr char kBeginSessionAnew[] =
+inline constexpr char kRestartSession[] =
     "call again: the call begins a new session of this name, without the variables; session:///<name> has the log";
 
 struct Sessions::WaitingCall {
@@ -31,14 +31,14 @@ struct Sessions::Entry {
   jail::Session session;
   std::shared_ptr<const void> watches_opened;  // files that the session may have mapped
   bool busy = true;
-  bool told = false;                         // the last call failed, and its error reported the end
+  bool reported = false;                     // the last call failed, and its error reported the end
   std::weak_ptr<mcp::ConnectionUser> knows;  // the client whose answer reported the end
   bool counting = false;                     // a count of the session's workspace runs
   jail::WorkspaceAccess access = jail::WorkspaceAccess::direct;
   std::shared_ptr<SessionStaging> staging;
   bool is_settling = false;          // over, and its staged changes become a proposal: no call can have the turn
   bool was_ended_by_daemon = false;  // and by no program, limit or signal
-  Ended left;                        // after the settling
+  Ended settled;                     // after the settling
   std::string earlier_proposal;      // of the session that this one replaced, until an answer has told it
   std::string ended;                 // the reason of the end, if the session is over
   std::string end_after_call;        // why the session ends after the running call; empty: it continues

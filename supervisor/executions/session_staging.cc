@@ -13,12 +13,12 @@ SessionStaging::SessionStaging(Loop& loop, std::shared_ptr<tenants::Tenant> tena
     : loop_(loop), tenant_(std::move(tenant)), staged_(loop, std::move(store)) {}
 
 void SessionStaging::begin(std::shared_ptr<jail::OverlayFolder> folder) {
-  if (begun_ == folder.get()) return;
-  begun_ = folder.get();
+  if (started_ == folder.get()) return;
+  started_ = folder.get();
   staged_.begin(std::move(folder));
 }
 
-Task<> SessionStaging::watch_others() {
+Task<> SessionStaging::watch_peers() {
   if (before_) co_return;
   auto before = co_await tenant_->workspace().before(tenants::LogFor::reader);
   if (before) before_ = *std::move(before);
@@ -31,8 +31,8 @@ Task<Result<proposals::StagedUsage>> SessionStaging::measure() {
 }
 
 bool SessionStaging::is_over_quota() const {
-  const tenants::QuotaLimits left = tenant_->workspace().quota().remaining();
-  return last_.bytes > left.bytes || last_.files > left.files;
+  const tenants::QuotaLimits limits = tenant_->workspace().quota().remaining();
+  return last_.bytes > limits.bytes || last_.files > limits.files;
 }
 
 void SessionStaging::program_begins(proposals::ProposalAbout about) {
@@ -41,15 +41,15 @@ void SessionStaging::program_begins(proposals::ProposalAbout about) {
 }
 
 // The session changes no file of the workspace: all changes there have other authors.
-Task<tenants::Changes> SessionStaging::others_changes() {
-  tenants::Changes others;
-  others.complete = false;  // not known
-  if (!before_) co_return others;
-  auto found = co_await tenant_->workspace().changes_since(*std::exchange(before_, std::nullopt));
-  if (!found) co_return others;
-  others = std::move(found->changes);
-  others.append(std::move(found->meanwhile));
-  co_return others;
+Task<tenants::Changes> SessionStaging::peer_changes() {
+  tenants::Changes changes;
+  changes.complete = false;  // not known
+  if (!before_) co_return changes;
+  auto match = co_await tenant_->workspace().changes_since(*std::exchange(before_, std::nullopt));
+  if (!match) co_return changes;
+  changes = std::move(match->changes);
+  changes.append(std::move(match->meanwhile));
+  co_return changes;
 }
 
 Task<Result<proposals::Proposal>> SessionStaging::settle() {
@@ -65,10 +65,10 @@ Task<> SessionStaging::keep_settled(std::shared_ptr<SessionStaging> self) {
 }
 
 Task<Result<proposals::Proposal>> SessionStaging::make_proposal() {
-  const int64_t begun_ns = before_ ? before_->begun_ns : 0;
+  const int64_t started_ns = before_ ? before_->started_ns : 0;
   co_await staged_.wait_until_unused();
-  tenants::Changes others = co_await others_changes();
-  CO_TRY(proposals::Proposal proposal, co_await staged_.settle(std::move(about_), std::move(others), begun_ns));
+  tenants::Changes changes = co_await peer_changes();
+  CO_TRY(proposals::Proposal proposal, co_await staged_.settle(std::move(about_), std::move(changes), started_ns));
   last_ = {proposal.bytes, proposal.entries};
   if (!is_over_quota()) co_return proposal;
   co_await staged_.discard(proposal.id);

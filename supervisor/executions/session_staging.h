@@ -25,7 +25,7 @@ class SessionStaging : public std::enable_shared_from_this<SessionStaging> {
   // The folder of the session's jail. No effect if it has this folder already.
   void begin(std::shared_ptr<jail::OverlayFolder> folder);
   // Before each program. From the first one on, what others change in the workspace is remembered.
-  Task<> watch_others();
+  Task<> watch_peers();
   // What all programs of the session have written so far.
   Task<Result<proposals::StagedUsage>> measure();
   const proposals::StagedUsage& last_measured() const { return last_; }
@@ -49,14 +49,14 @@ class SessionStaging : public std::enable_shared_from_this<SessionStaging> {
   const proposals::ProposalStore& store() const { return staged_.store(); }
 
  private:
-  Task<tenants::Changes> others_changes();
+  Task<tenants::Changes> peer_changes();
   static Task<> keep_settled(std::shared_ptr<SessionStaging> self);
   Task<Result<proposals::Proposal>> make_proposal();
 
   Loop& loop_;
   std::shared_ptr<tenants::Tenant> tenant_;
   StagedWorkspace staged_;
-  const jail::OverlayFolder* begun_ = nullptr;  // only compared
+  const jail::OverlayFolder* started_ = nullptr;  // only compared
   std::optional<tenants::WorkspaceBefore> before_;
   proposals::StagedUsage last_;
   proposals::ProposalAbout about_;

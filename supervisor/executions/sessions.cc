@@ -35,11 +35,11 @@ Sessions::Sessions(jail::Host& host, jail::Pool& pool, proposals::ProposalStores
 Sessions::~Sessions() { tasks_.cancel_all(); }
 
 // Waits until no call runs in the session and no earlier call waits for it. The session may have ended by then.
-Task<Result<>> Sessions::wait_turn(const Key& key, const Ask& ask, QueuePlace place) {
+Task<Result<>> Sessions::wait_turn(const Key& key, const Ask& ask, QueueEnd position) {
   for (bool is_next = false;; is_next = true) {
-    auto found = entries_.find(key);
-    if (found == entries_.end()) co_return Result<>{};
-    auto entry = found->second;
+    auto it = entries_.find(key);
+    if (it == entries_.end()) co_return Result<>{};
+    auto entry = it->second;
     if (!entry->busy && (is_next || entry->waiting.empty())) co_return Result<>{};
     if (entry->waiting.size() >= kMaxWaiting)
       co_return fail(Code::exhausted,
@@ -51,33 +51,33 @@ Task<Result<>> Sessions::wait_turn(const Key& key, const Ask& ask, QueuePlace pl
     waiting->execution = ask.execution;
     waiting->begin = ask.begin;
     waiting->client = ask.client;
-    if (place == QueuePlace::first) {
+    if (position == QueueEnd::first) {
       entry->waiting.push_front(waiting);
     } else {
       entry->waiting.push_back(waiting);
     }
-    struct Leave {
+    struct QueueExitGuard {
       std::shared_ptr<Entry> entry;
       std::shared_ptr<WaitingCall> waiting;
-      ~Leave() { std::erase(entry->waiting, waiting); }
+      ~QueueExitGuard() { std::erase(entry->waiting, waiting); }
     } leave{entry, waiting};
     CO_CHECKED(co_await turn);
   }
 }
 
-Result<> Sessions::check_gone(const Key& key, const Ask& ask) {
-  auto gone = std::find_if(gone_.begin(), gone_.end(), [&](const Gone& one) { return one.key == key; });
-  if (gone == gone_.end()) return {};
-  const Gone told = *gone;
-  gone_.erase(gone);
+Result<> Sessions::check_ended(const Key& key, const Ask& ask) {
+  auto it = std::find_if(ended_.begin(), ended_.end(), [&](const EndedSession& item) { return item.key == key; });
+  if (it == ended_.end()) return {};
+  const EndedSession report = *it;
+  ended_.erase(it);
   const auto client = ask.client.lock();
-  if (ask.begin == Begin::anew || (client && told.told.lock() == client)) return {};
+  if (ask.begin == Begin::anew || (client && report.reported.lock() == client)) return {};
   return fail(
       Code::not_found,
       fmt::format("session '{}' ended, and its variables are lost: {} ({} s ago, after {} calls); this call did "
                   "not run",
-                  key.name, told.why, seconds_since(told.at), told.calls),
-      kBeginSessionAnew, "session");
+                  key.name, report.why, seconds_since(report.at), report.calls),
+      kRestartSession, "session");
 }
 
 // The log of a session stays open if the daemon ends or crashes during the session. Closes an open log and returns the
@@ -90,7 +90,7 @@ Result<> Sessions::check_left_open(const Ask& ask) const {
               fmt::format("session '{}' ended with the daemon, and its variables are lost; this call did not "
                           "run",
                           ask.name),
-              kBeginSessionAnew, "session");
+              kRestartSession, "session");
 }
 
 Result<> Sessions::check_room(const Ask& ask) const {
@@ -119,7 +119,7 @@ Task<Result<Sessions::Turn>> Sessions::enter(Ask ask) {
   const Key key{ask.tenant->name(), ask.name};
   std::shared_ptr<Entry> entry, former;
   for (;;) {
-    CO_CHECKED(co_await wait_turn(key, ask, former ? QueuePlace::first : QueuePlace::last));
+    CO_CHECKED(co_await wait_turn(key, ask, former ? QueueEnd::first : QueueEnd::last));
     entry = find(key);
     if (!entry || (entry->session.alive() && ask.begin != Begin::anew)) break;
     if (entry->session.alive()) {
@@ -130,7 +130,7 @@ Task<Result<Sessions::Turn>> Sessions::enter(Ask ask) {
       put_away(entry, entry->session.why());
     }
   }
-  CO_CHECKED(check_gone(key, ask));
+  CO_CHECKED(check_ended(key, ask));
   if (entry) {
     CO_CHECKED(check_fits(*entry, ask));
     entry->busy = true;
@@ -144,10 +144,10 @@ Task<Result<Sessions::Turn>> Sessions::enter(Ask ask) {
   entry = std::make_shared<Entry>(host_, pool_);
   entry->key = key;
   entry->tenant = std::move(ask.tenant);
-  entry->watches_opened = entry->tenant->workspace().keep_looking_at_opened();
+  entry->watches_opened = entry->tenant->workspace().watch_opened();
   entry->language = ask.language;
   entry->access = ask.access;
-  if (former && former->left.proposal) entry->earlier_proposal = former->left.proposal->id;
+  if (former && former->settled.proposal) entry->earlier_proposal = former->settled.proposal->id;
   entry->memory_bytes = ask.memory_bytes.value_or(ask.policy->limits.standard.memory_bytes);
   entry->policy = std::move(ask.policy);
   entries_.emplace(key, entry);
@@ -155,8 +155,8 @@ Task<Result<Sessions::Turn>> Sessions::enter(Ask ask) {
 }
 
 std::shared_ptr<Sessions::Entry> Sessions::find(const Key& key) const {
-  const auto found = entries_.find(key);
-  return found == entries_.end() ? nullptr : found->second;
+  const auto it = entries_.find(key);
+  return it == entries_.end() ? nullptr : it->second;
 }
 
 Result<> Sessions::check_fits(const Entry& entry, const Ask& ask) const {
@@ -192,7 +192,7 @@ Task<Result<jail::Report>> Sessions::Turn::run(jail::Request request) {
   if (entry.session.calls() == 0) log_session_begin(*entry.tenant, entry.key.name);
   entry.ended = "the last call was cancelled";  // if this task is destroyed
   auto report = co_await entry.session.run(std::move(request));
-  entry.told = !report;
+  entry.reported = !report;
   if (!entry.session.why().empty()) {
     entry.ended = entry.session.why();
   } else if (!report) {
@@ -230,16 +230,16 @@ void Sessions::Turn::stage(std::shared_ptr<proposals::ProposalStore> store) {
   entry_->staging = std::make_shared<SessionStaging>(sessions_->host_.loop, entry_->tenant, std::move(store));
 }
 
-Json Sessions::Turn::tell() {
-  Json told = {{"name", entry_->key.name}, {"call", entry_->session.calls()}};
+Json Sessions::Turn::state_json() {
+  Json report = {{"name", entry_->key.name}, {"call", entry_->session.calls()}};
   if (const std::string earlier = std::exchange(entry_->earlier_proposal, {}); !earlier.empty())
-    told["earlier_proposal"] = earlier;
-  if (entry_->session.alive() && entry_->end_after_call.empty()) return told;
-  told["ended"] = true;
-  told["remedy"] = "its variables are lost; the next call of this name begins a new session; the log is session:///" +
-                   entry_->key.name;
+    report["earlier_proposal"] = earlier;
+  if (entry_->session.alive() && entry_->end_after_call.empty()) return report;
+  report["ended"] = true;
+  report["remedy"] = "its variables are lost; the next call of this name begins a new session; the log is session:///" +
+                     entry_->key.name;
   entry_->knows = client_;
-  return told;
+  return report;
 }
 
 // May run in destructors of other tasks, so the next waiting call is woken in a later turn of the loop.
@@ -278,10 +278,10 @@ void Sessions::wake_next(Loop& loop, const std::shared_ptr<Entry>& entry) {
 void Sessions::withdraw(const std::string& execution) {
   for (const auto& [key, entry] : entries_) {
     auto& queue = entry->waiting;
-    auto found = std::find_if(queue.begin(), queue.end(), [&](const auto& one) { return one->execution == execution; });
-    if (found == queue.end()) continue;
-    auto waiting = *found;
-    queue.erase(found);
+    auto it = std::find_if(queue.begin(), queue.end(), [&](const auto& item) { return item->execution == execution; });
+    if (it == queue.end()) continue;
+    auto waiting = *it;
+    queue.erase(it);
     waiting->turn.resolve(
         fail(Code::denied, "cancelled by an administrator while it waited for its session's turn; it did not run"));
     return;
@@ -292,22 +292,22 @@ Json Sessions::list(const std::string& tenant) const {
   Json all = Json::array();
   for (const auto& [key, entry] : entries_) {
     if (key.tenant != tenant || (!entry->busy && !entry->session.alive())) continue;
-    Json one = {{"name", key.name}, {"calls", entry->session.calls()}};
+    Json item = {{"name", key.name}, {"calls", entry->session.calls()}};
     if (entry->staging) {
       const proposals::StagedUsage& staged = entry->staging->last_measured();
-      one["staged"] = {{"files", staged.files}, {"bytes", staged.bytes}};
+      item["staged"] = {{"files", staged.files}, {"bytes", staged.bytes}};
     }
-    one["state"] = entry->is_settling        ? "ending"
-                   : entry->busy             ? "running"
-                   : entry->session.frozen() ? "frozen"
-                                             : "idle";
+    item["state"] = entry->is_settling        ? "ending"
+                    : entry->busy             ? "running"
+                    : entry->session.frozen() ? "frozen"
+                                              : "idle";
     if (!entry->busy) {
       const int64_t idle = seconds_since(entry->rests_since);
-      one["idle_seconds"] = idle;
-      one["expires_in_seconds"] = std::max<int64_t>(entry->policy->sessions.idle.count() - idle, 0);
-      one["memory_bytes"] = entry->session.memory_bytes();
+      item["idle_seconds"] = idle;
+      item["expires_in_seconds"] = std::max<int64_t>(entry->policy->sessions.idle.count() - idle, 0);
+      item["memory_bytes"] = entry->session.memory_bytes();
     }
-    all.push_back(std::move(one));
+    all.push_back(std::move(item));
   }
   return all;
 }

@@ -94,7 +94,7 @@ class Sessions {
     void stage(std::shared_ptr<proposals::ProposalStore> store);
     // The `session` object of the answer: {name, call}, and {ended, remedy} if the session ended. The client's next
     // call then gets no error about this end. After a reset of a staged session: {earlier_proposal}, its id.
-    Json tell();
+    Json state_json();
 
    private:
     Sessions* sessions_;
@@ -137,16 +137,16 @@ class Sessions {
   };
   struct WaitingCall;
   void end_if(const std::function<bool(const Entry&)>& chosen, const std::string& why);
-  struct Gone {
+  struct EndedSession {
     Key key;
     std::string why;
     uint32_t calls;
     Monotonic::time_point at;
-    std::weak_ptr<mcp::ConnectionUser> told;  // the client that knows of the end from an answer; it gets no error
+    std::weak_ptr<mcp::ConnectionUser> reported;  // the client that knows of the end from an answer; it gets no error
   };
-  enum class QueuePlace { last, first };  // among the waiting calls
-  Task<Result<>> wait_turn(const Key& key, const Ask& ask, QueuePlace place = QueuePlace::last);
-  Result<> check_gone(const Key& key, const Ask& ask);
+  enum class QueueEnd { last, first };  // among the waiting calls
+  Task<Result<>> wait_turn(const Key& key, const Ask& ask, QueueEnd position = QueueEnd::last);
+  Result<> check_ended(const Key& key, const Ask& ask);
   Result<> check_fits(const Entry& entry, const Ask& ask) const;
   enum class Settling {  // who waits for the end of a session that is being settled
     by_call,             // a call, which concludes the proposal itself
@@ -168,7 +168,7 @@ class Sessions {
   static void wake_soon(Loop& loop, const std::shared_ptr<Entry>& entry);
   static void wake_next(Loop& loop, const std::shared_ptr<Entry>& entry);
   void bury(std::shared_ptr<Entry> entry, std::string why);
-  void note_gone(Gone gone);
+  void note_ended(EndedSession removed);
   Task<> hold_quota(std::shared_ptr<Entry> entry);
   void tend();
 
@@ -176,7 +176,7 @@ class Sessions {
   jail::Pool& pool_;
   proposals::ProposalStores& proposals_;
   std::map<Key, std::shared_ptr<Entry>> entries_;
-  std::deque<Gone> gone_;  // ended sessions that the next call must report, oldest first
+  std::deque<EndedSession> ended_;  // ended sessions that the next call must report, oldest first
   Deadline tending_;
   Scope tasks_;  // last: cancelled first
 };

@@ -127,14 +127,14 @@ Task<> StagedWorkspace::wait_until_unused() {
   unused_ = co_await returned;
 }
 
-Task<Result<proposals::Proposal>> StagedWorkspace::settle(proposals::ProposalAbout about, tenants::Changes others,
-                                                          int64_t begun_ns) {
+Task<Result<proposals::Proposal>> StagedWorkspace::settle(proposals::ProposalAbout about, tenants::Changes changes,
+                                                          int64_t started_ns) {
   const auto lent = std::exchange(folder_, nullptr);
   Returned unused = std::exchange(unused_, std::nullopt);
   if ((!lent && !unused) || is_unchanged_) co_return proposals::Proposal{};
   proposals::StagingFolder folder = unused ? *std::move(unused) : static_cast<LentFolder&>(*lent).settled();
-  folder.begun_ns = begun_ns;  // a jail that waited got the folder long before
-  auto proposal = co_await store_->settle(std::move(folder), std::move(about), std::move(others));
+  folder.started_ns = started_ns;  // a jail that waited got the folder long before
+  auto proposal = co_await store_->settle(std::move(folder), std::move(about), std::move(changes));
   co_return proposal;
 }
 

@@ -33,8 +33,9 @@ class StagedWorkspace {
   // Waits until no jail has the folder: from then on, nobody changes its files. Call settle() afterwards.
   Task<> wait_until_unused();
   // Call it once, when the jail has ended, or has_changes() was false. `others`: the changes of other programs in the
-  // workspace since `begun_ns`, the begin of this program. Without changed files, Proposal::state is `none`.
-  Task<Result<proposals::Proposal>> settle(proposals::ProposalAbout about, tenants::Changes others, int64_t begun_ns);
+  // workspace since `started_ns`, the begin of this program. Without changed files, Proposal::state is `none`.
+  Task<Result<proposals::Proposal>> settle(proposals::ProposalAbout about, tenants::Changes changes,
+                                           int64_t started_ns);
 
   Task<> discard(std::string proposal);
   const proposals::ProposalStore& store() const { return *store_; }

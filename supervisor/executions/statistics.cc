@@ -6,7 +6,7 @@ namespace {
 uint64_t counted(int64_t us) { return us < 0 ? 0 : static_cast<uint64_t>(us); }
 
 // Without a measured execution there are no times: their names are absent.
-Counts told(const journal::Quantiles& times) {
+Counts counts_json(const journal::Quantiles& times) {
   if (times.executions == 0) return {{"of", 0}};
   return {{"max", counted(times.max_us)},
           {"of", times.executions},
@@ -15,13 +15,13 @@ Counts told(const journal::Quantiles& times) {
           {"p99", counted(times.p99_us)}};
 }
 
-Counts told(const journal::Totals& totals) {
+Counts counts_json(const journal::Totals& totals) {
   const journal::Ledger& ledger = totals.ledger;
   return {{"definitions_avoided_bytes", ledger.definitions_avoided_bytes},
           {"definitions_avoided_tokens_estimated", ledger.definitions_avoided_tokens},
           {"fetched_bytes", ledger.fetched_bytes},
-          {"kept_out_bytes", totals.kept_out_bytes},
-          {"kept_out_tokens_estimated", totals.kept_out_tokens},
+          {"kept_out_bytes", totals.withheld_bytes},
+          {"kept_out_tokens_estimated", totals.withheld_tokens},
           {"printed_bytes", ledger.printed_bytes},
           {"returned_bytes", ledger.returned_bytes},
           {"returned_tokens_estimated", ledger.returned_tokens}};
@@ -40,13 +40,13 @@ Statistics take_statistics(const ExecutionRegistry& executions, const jail::Pool
   now.outcomes = sums.totals.outcomes;
   now.refusals = sums.refused;
   now.starts = sums.starts;
-  now.answer_usec = told(sums.answer_times.quantiles());
-  now.wall_usec = told(sums.wall_times.quantiles());
+  now.answer_usec = counts_json(sums.answer_times.quantiles());
+  now.wall_usec = counts_json(sums.wall_times.quantiles());
   now.cpu_usec = sums.totals.cpu_us;
   now.cpu_unknown = sums.totals.cpu_unknown;
-  now.ledger = told(sums.totals);
+  now.ledger = counts_json(sums.totals);
   for (const auto& [name, of] : executions.languages()) {
-    now.languages[name] = told(of.wall_times.quantiles());
+    now.languages[name] = counts_json(of.wall_times.quantiles());
     now.languages[name].merge(
         Counts{{"executions", of.totals.executions}, {"cpu_usec", of.totals.cpu_us}, {"wall_usec", of.totals.wall_us}});
   }

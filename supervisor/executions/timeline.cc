@@ -73,21 +73,21 @@ std::vector<std::string> column_names() {
 }  // namespace
 
 size_t answer_class(std::chrono::microseconds answered) {
-  const double place = 2 * std::log2(std::max<double>(static_cast<double>(answered.count()), 1) / kFirstClassUsec);
-  return place <= 0 ? 0 : std::min(static_cast<size_t>(std::ceil(place)), AnswerHistogram<uint16_t>::kClasses - 1);
+  const double index = 2 * std::log2(std::max<double>(static_cast<double>(answered.count()), 1) / kFirstClassUsec);
+  return index <= 0 ? 0 : std::min(static_cast<size_t>(std::ceil(index)), AnswerHistogram<uint16_t>::kClasses - 1);
 }
 
 uint64_t quantile_of(const AnswerHistogram<uint64_t>& answers, double percent) {
   uint64_t all = 0;
   for (const uint64_t count : answers.counts) all += count;
   if (all == 0) return kUnknown;
-  const double wanted = std::max(1.0, static_cast<double>(all) * percent / 100);
+  const double rank = std::max(1.0, static_cast<double>(all) * percent / 100);
   double before = 0;
   for (size_t i = 0; i < answers.kClasses; i++) {
     const auto count = static_cast<double>(answers.counts[i]);
-    if (count > 0 && before + count >= wanted) {
+    if (count > 0 && before + count >= rank) {
       const double low = i == 0 ? 0 : upper_bound_of(i - 1), high = upper_bound_of(i);
-      return static_cast<uint64_t>(low + (high - low) * (wanted - before) / count);
+      return static_cast<uint64_t>(low + (high - low) * (rank - before) / count);
     }
     before += count;
   }
@@ -120,9 +120,9 @@ void Timeline::close(int64_t second, const TimelineState& state) {
   open_.waiting_jails = state.waiting_jails;
   open_.memory_bytes = state.memory_bytes;
   // The CPU time of an execution without a cgroup is added at its end, all at once. That second is not measured, too.
-  const bool known = state.cpu_known && cpu_;
-  open_.cpu_usec = known ? std::max(state.cpu_usec, *cpu_) - *cpu_ : kUnknown;
-  cpu_ = state.cpu_known ? std::optional(state.cpu_usec) : std::nullopt;
+  const bool is_measured = state.has_cpu && cpu_;
+  open_.cpu_usec = is_measured ? std::max(state.cpu_usec, *cpu_) - *cpu_ : kUnknown;
+  cpu_ = state.has_cpu ? std::optional(state.cpu_usec) : std::nullopt;
   seconds_.push(open_);
   if (minute_ && step_of(open_.second, kMinute) != minute_->second) {
     minutes_.push(*minute_);
@@ -133,37 +133,37 @@ void Timeline::close(int64_t second, const TimelineState& state) {
   open_ = {};
 }
 
-Result<TimelineRange> Timeline::read(const Asked& asked, int64_t epoch) const {
-  if (asked.step == 0 || asked.step > kMaxStep || (asked.step > kMinute && asked.step % kMinute != 0))
-    return fail(Code::invalid, "step: " + std::to_string(asked.step) + " is not a step of the timeline, in seconds",
+Result<TimelineRange> Timeline::read(const Query& request, int64_t epoch) const {
+  if (request.step == 0 || request.step > kMaxStep || (request.step > kMinute && request.step % kMinute != 0))
+    return fail(Code::invalid, "step: " + std::to_string(request.step) + " is not a step of the timeline, in seconds",
                 "give 1 to 60, or a multiple of 60 up to 86400");
   TimelineRange range;
   range.columns = column_names();
   std::optional<TimelineBin<uint64_t>> step;
-  TimelineBin<uint64_t> whole;
+  TimelineBin<uint64_t> in_all;
   auto end_step = [&] {
     if (step) range.rows.push_back(row_of(*step));
     step.reset();
   };
   auto take = [&](const auto& bin) {
-    const int64_t begin = step_of(bin.second + epoch, asked.step);
-    if (bin.second + epoch < asked.from || bin.second + epoch >= asked.until) return;
+    const int64_t begin = step_of(bin.second + epoch, request.step);
+    if (bin.second + epoch < request.from || bin.second + epoch >= request.until) return;
     if (step && step->second != begin) end_step();
     if (!step) step = TimelineBin<uint64_t>{.second = begin};
     merge(*step, bin);
-    merge(whole, bin);
+    merge(in_all, bin);
   };
-  if (asked.step < kMinute) {
+  if (request.step < kMinute) {
     seconds_.each(take);
   } else {
     minutes_.each(take);
     if (minute_) take(*minute_);
   }
   end_step();
-  for (const uint64_t count : whole.answers.counts) range.answers += count;
-  range.p50 = quantile_of(whole.answers, 50);
-  range.p90 = quantile_of(whole.answers, 90);
-  range.p99 = quantile_of(whole.answers, 99);
+  for (const uint64_t count : in_all.answers.counts) range.answers += count;
+  range.p50 = quantile_of(in_all.answers, 50);
+  range.p90 = quantile_of(in_all.answers, 90);
+  range.p99 = quantile_of(in_all.answers, 99);
   return range;
 }
 

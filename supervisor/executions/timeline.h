@@ -43,7 +43,7 @@ struct TimelineState {
   uint32_t waiting_jails = 0;  // idle jails of the pool
   uint64_t memory_bytes = 0;
   uint64_t cpu_usec = 0;  // of all executions since the start of the daemon
-  bool cpu_known = true;  // false: an execution runs whose CPU time is not known before its end
+  bool has_cpu = true;    // false: an execution runs whose CPU time is not known before its end
 };
 
 // TimelineBin: one second (Count is uint16_t) or one minute. Counts stop at their highest value.
@@ -100,13 +100,13 @@ class Timeline {
   // must increase; others are ignored.
   void close(int64_t second, const TimelineState& state);
 
-  struct Asked {
+  struct Query {
     int64_t from = 0, until = std::numeric_limits<int64_t>::max();  // seconds since 1970; until is not included
     uint32_t step = 1;                                              // seconds; from 60 on a multiple of 60
   };
   // One row for each step that has a bin, from the seconds (step below 60) or from the minutes. Steps begin at
   // multiples of `step` since 1970. `epoch`: the second 0 of the monotonic clock, in seconds since 1970.
-  Result<TimelineRange> read(const Asked& asked, int64_t epoch) const;
+  Result<TimelineRange> read(const Query& request, int64_t epoch) const;
 
  private:
   using Second = TimelineBin<uint16_t>;

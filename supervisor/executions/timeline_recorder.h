@@ -17,12 +17,12 @@ class TimelineRecorder {
   TimelineRecorder(Loop& loop, ExecutionRegistry& executions, const jail::Pool& pool);
   TimelineRecorder(const TimelineRecorder&) = delete;
 
-  Result<TimelineRange> read(const Timeline::Asked& asked) const;
+  Result<TimelineRange> read(const Timeline::Query& request) const;
 
  private:
   void close_second();
   void wait_for_second();
-  TimelineState look() const;
+  TimelineState inspect() const;
 
   Loop& loop_;
   ExecutionRegistry& executions_;

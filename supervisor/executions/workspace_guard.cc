@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kFirstCount = 20ms;
 constexpr auto kCountEvery = 100ms;
-constexpr auto kLookEvery = 25ms;  // at an index: before the kernel has more changes than it remembers
+constexpr auto kCheckInterval = 25ms;  // at an index: before the kernel has more changes than it remembers
 constexpr uint64_t kMinOfAFile = 1 << 20;
 
 tenants::Changes unknown_changes() {
@@ -29,7 +29,7 @@ tenants::Changes unknown_changes() {
 }
 
 // After the answer: counts the workspace as it is now. Holds the tenant meanwhile.
-Task<> count_again(std::shared_ptr<tenants::Tenant> tenant) {
+Task<> recount(std::shared_ptr<tenants::Tenant> tenant) {
   auto counted = co_await tenant->workspace().count();
   if (!counted) log_warning("tenant {}: {}", tenant->name(), counted.error().what);
 }
@@ -45,8 +45,8 @@ const tenants::QuotaLimits& WorkspaceGuard::unnamed() const {
 }
 
 bool WorkspaceGuard::is_over(const tenants::Usage& usage) const {
-  return !usage.problem.empty() || usage.bytes + unnamed().bytes > most_.bytes ||
-         usage.files + unnamed().files > most_.files;
+  return !usage.problem.empty() || usage.bytes + unnamed().bytes > max_.bytes ||
+         usage.files + unnamed().files > max_.files;
 }
 
 bool WorkspaceGuard::is_over(const proposals::StagedUsage& usage) const {
@@ -61,9 +61,9 @@ Task<Result<>> WorkspaceGuard::admit(uint64_t file_bytes) {
   auto within = quota.within();
   if (!usage.problem.empty() || usage.files > 2 * quota.limits().files)
     co_return tl::unexpected<Error>(std::move(within).error());
-  const tenants::QuotaLimits left = quota.remaining();
-  max_staged_ = {unnamed().bytes + left.bytes, unnamed().files + left.files};
-  most_ = {usage.bytes + max_staged_.bytes, usage.files + max_staged_.files};
+  const tenants::QuotaLimits limits = quota.remaining();
+  max_staged_ = {unnamed().bytes + limits.bytes, unnamed().files + limits.files};
+  max_ = {usage.bytes + max_staged_.bytes, usage.files + max_staged_.files};
   file_bytes_ = within ? std::max(quota.remaining().bytes + usage.largest, kMinOfAFile) : 1;
   if (file_bytes_ >= file_bytes) {
     file_bytes_ = file_bytes;
@@ -80,31 +80,31 @@ Error WorkspaceGuard::full() const {
 }
 
 void WorkspaceGuard::begin() {
-  look_.emplace(look_before());
+  look_.emplace(check_before());
   watch_.emplace(watch_quota());
 }
 
-Task<> WorkspaceGuard::look_before() {
+Task<> WorkspaceGuard::check_before() {
   auto before = co_await tenant_->workspace().before(is_staged() ? tenants::LogFor::reader : tenants::LogFor::writer);
   if (before) before_ = *std::move(before);
-  if (session_) co_await session_->watch_others();
+  if (session_) co_await session_->watch_peers();
 }
 
-Task<> WorkspaceGuard::begun() { co_await *look_; }
+Task<> WorkspaceGuard::started() { co_await *look_; }
 
 Task<> WorkspaceGuard::watch_quota() {
   std::chrono::milliseconds pause = kFirstCount;
   for (;;) {
     co_await sleep_for(loop_, pause);
-    const auto begun = Monotonic::now();
-    const bool is_over_now = co_await look_for_quota();
+    const auto start = Monotonic::now();
+    const bool is_over_now = co_await is_quota_exceeded();
     if (is_over_now) {
       is_over_quota_ = true;
       if (auto within = tenant_->workspace().quota().within(); !within) refusal_ = std::move(within).error();
     }
     // A large workspace is counted less often: for at most a tenth of the time.
-    const std::chrono::milliseconds least = tenant_->workspace().is_indexed() ? kLookEvery : kCountEvery;
-    pause = std::max(least, std::chrono::milliseconds(static_cast<int64_t>(ms_since(begun) * 10)));
+    const std::chrono::milliseconds least = tenant_->workspace().is_indexed() ? kCheckInterval : kCountEvery;
+    pause = std::max(least, std::chrono::milliseconds(static_cast<int64_t>(ms_since(start) * 10)));
   }
 }
 
@@ -112,7 +112,7 @@ Task<Result<proposals::StagedUsage>> WorkspaceGuard::measure_staged() {
   return session_ ? session_->measure() : staged_->measure();
 }
 
-Task<bool> WorkspaceGuard::look_for_quota() {
+Task<bool> WorkspaceGuard::is_quota_exceeded() {
   if (is_staged()) {
     auto written = co_await measure_staged();
     const bool is_over_now = written && is_over(*written);
@@ -124,9 +124,9 @@ Task<bool> WorkspaceGuard::look_for_quota() {
 }
 
 // A staged program changes no file of the workspace: all changes there have other authors.
-Task<> WorkspaceGuard::settle(proposals::ProposalAbout about, tenants::Changes others, int64_t begun_ns,
+Task<> WorkspaceGuard::settle(proposals::ProposalAbout about, tenants::Changes changes, int64_t started_ns,
                               WorkspaceEffects& effects) {
-  auto proposal = co_await staged_->settle(std::move(about), std::move(others), begun_ns);
+  auto proposal = co_await staged_->settle(std::move(about), std::move(changes), started_ns);
   effects.changes.reset();
   effects.meanwhile = {};
   if (!proposal) {
@@ -170,29 +170,31 @@ Task<WorkspaceEffects> WorkspaceGuard::finish(jail::Report& report, proposals::P
   if (!is_staged()) workspace.invalidate();
   is_finished_ = true;
   WorkspaceEffects effects;
-  Result<tenants::WorkspaceChanges> found = fail(Code::unavailable, "nobody looked at the workspace before");
-  const int64_t begun_ns = before_ ? before_->begun_ns : 0;
-  if (before_) found = co_await workspace.changes_since(*std::exchange(before_, std::nullopt));
-  if (found) {
+  Result<tenants::WorkspaceChanges> workspace_changes =
+      fail(Code::unavailable, "nobody looked at the workspace before");
+  const int64_t started_ns = before_ ? before_->started_ns : 0;
+  if (before_) workspace_changes = co_await workspace.changes_since(*std::exchange(before_, std::nullopt));
+  if (workspace_changes) {
     // The guest's own number proves nothing; of sparse files no more counts than the quota allows to be stored.
-    const uint64_t readable = std::min(found->readable_bytes, workspace.quota().limits().bytes);
+    const uint64_t readable = std::min(workspace_changes->readable_bytes, workspace.quota().limits().bytes);
     report.read_bytes = std::min(report.read_bytes, readable);
-    if (report.read_bytes > 0) effects.read_tokens = read_tokens_of(workspace, found->largest, report.read_bytes);
-    effects.others_wrote = found->is_mixed;
-    effects.changes = std::move(found->changes);
-    effects.meanwhile = std::move(found->meanwhile);
+    if (report.read_bytes > 0)
+      effects.read_tokens = read_tokens_of(workspace, workspace_changes->largest, report.read_bytes);
+    effects.peers_wrote = workspace_changes->is_mixed;
+    effects.changes = std::move(workspace_changes->changes);
+    effects.meanwhile = std::move(workspace_changes->meanwhile);
   } else {
     report.read_bytes = 0;
   }
   if (session_) {
     co_await finish_session(report, effects);
   } else if (staged_) {
-    tenants::Changes others = effects.changes ? *std::move(effects.changes) : unknown_changes();
-    others.append(std::move(effects.meanwhile));
-    co_await settle(std::move(about), std::move(others), begun_ns, effects);
+    tenants::Changes changes = effects.changes ? *std::move(effects.changes) : unknown_changes();
+    changes.append(std::move(effects.meanwhile));
+    co_await settle(std::move(about), std::move(changes), started_ns, effects);
   }
   effects.quota = judge(report);
-  if (!is_staged()) loop_.spawn(count_again(tenant_));
+  if (!is_staged()) loop_.spawn(recount(tenant_));
   co_return effects;
 }
 
@@ -204,11 +206,11 @@ std::optional<Error> WorkspaceGuard::judge(jail::Report& report) const {
   if (report.outcome != jail::Outcome::disk || report.at_disk_floor) return {};
   if (auto within = quota.within(); !within) return std::move(within).error();
   if (refusal_) return refusal_;
-  const tenants::QuotaLimits left = quota.remaining();
-  if (room_ == Room::enough && left.files > 0) return {};
+  const tenants::QuotaLimits limits = quota.remaining();
+  if (room_ == Room::enough && limits.files > 0) return {};
   return Error{Code::exhausted, 0,
-               fmt::format("ran out of space: {} of {} bytes and {} of {} files are left in the workspace", left.bytes,
-                           quota.limits().bytes, left.files, quota.limits().files),
+               fmt::format("ran out of space: {} of {} bytes and {} of {} files are left in the workspace",
+                           limits.bytes, quota.limits().bytes, limits.files, quota.limits().files),
                "write less data, or delete files that are no longer needed", "quota.workspace_bytes"};
 }
 

@@ -34,7 +34,7 @@ namespace executions {
 struct WorkspaceEffects {
   std::optional<tenants::Changes> changes;      // nullopt: not known, as the workspace could not be looked at
   tenants::Changes meanwhile;                   // while another execution ran: of this one, or of that one
-  bool others_wrote = false;                    // `meanwhile` is not known, and `changes` may have others' changes, too
+  bool peers_wrote = false;                     // `meanwhile` is not known, and `changes` may have others' changes, too
   std::optional<Error> quota;                   // the advice for the outcome `disk`, if the quota caused it
   uint64_t read_tokens = 0;                     // estimated from the bytes that the program read
   std::optional<proposals::Proposal> proposal;  // of a staged workspace; nullopt: no file was changed
@@ -74,7 +74,7 @@ class WorkspaceGuard {
 
   void begin();
   // Await it before the program gets its code: later, the look would find the program's own files.
-  Task<> begun();
+  Task<> started();
   bool is_over_quota() const { return is_over_quota_; }
 
   // Call it once, after the program has ended. Corrects `report`: its outcome where it ran out of space, and the bytes
@@ -85,11 +85,12 @@ class WorkspaceGuard {
   const tenants::QuotaLimits& unnamed() const;
   bool is_over(const tenants::Usage& usage) const;
   bool is_over(const proposals::StagedUsage& usage) const;
-  Task<bool> look_for_quota();
+  Task<bool> is_quota_exceeded();
   Task<Result<proposals::StagedUsage>> measure_staged();
   Task<> finish_session(const jail::Report& report, WorkspaceEffects& effects);
-  Task<> settle(proposals::ProposalAbout about, tenants::Changes others, int64_t begun_ns, WorkspaceEffects& effects);
-  Task<> look_before();
+  Task<> settle(proposals::ProposalAbout about, tenants::Changes changes, int64_t started_ns,
+                WorkspaceEffects& effects);
+  Task<> check_before();
   Task<> watch_quota();
   std::optional<Error> judge(jail::Report& report) const;
 
@@ -98,7 +99,7 @@ class WorkspaceGuard {
   Room room_ = Room::enough;
   uint64_t file_bytes_ = 0;
   // Both with the files without a name that jails of the tenant hold.
-  tenants::QuotaLimits most_;        // the quota, or the size at the beginning, if larger
+  tenants::QuotaLimits max_;         // the quota, or the size at the beginning, if larger
   tenants::QuotaLimits max_staged_;  // of a staged workspace: the room at the beginning
   bool is_over_quota_ = false;
   std::optional<Error> refusal_;  // as long as the program ran: files without a name are gone with it

@@ -53,8 +53,8 @@ uint64_t Recording::stored() const {
 
 // The head has half of the limit. Of the parts after it, with a quarter each, the newest two are stored.
 uint64_t Recording::room(const Output& output) const {
-  const uint64_t most = std::max<uint64_t>(stream_bytes_ / (output.parts.empty() ? 2 : 4), 1);
-  return most - std::min(most, output.size - output.begin());
+  const uint64_t limit = std::max<uint64_t>(stream_bytes_ / (output.parts.empty() ? 2 : 4), 1);
+  return limit - std::min(limit, output.size - output.begin());
 }
 
 Result<> Recording::begin_part(Stream stream, Output& output) {
@@ -98,41 +98,42 @@ Result<> Executions::load() {
   bounds.depth = 2;
   bounds.entries = kMaxLoaded;
   TRY(Walk walk, Walk::begin(directory_.get(), RelativePath(), bounds, WalkOrder::any));
-  std::vector<Entry> found;
+  std::vector<Entry> entries;
   for (;;) {
-    TRY(bool ended, walk.step(kSlice, found));
+    TRY(bool ended, walk.step(kSlice, entries));
     if (ended) break;
   }
   std::map<std::string, uint64_t> bytes;  // by folder
-  for (const Entry& one : found)
-    if (const size_t slash = one.path.find('/'); slash != one.path.npos) bytes[one.path.substr(0, slash)] += one.size;
-  std::erase_if(found, [](const Entry& e) { return e.kind != FileKind::directory || !check_execution_id(e.path); });
-  std::sort(found.begin(), found.end(), [](const Entry& a, const Entry& b) {
+  for (const Entry& entry : entries)
+    if (const size_t slash = entry.path.find('/'); slash != entry.path.npos)
+      bytes[entry.path.substr(0, slash)] += entry.size;
+  std::erase_if(entries, [](const Entry& e) { return e.kind != FileKind::directory || !check_execution_id(e.path); });
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return a.mtime_ns != b.mtime_ns ? a.mtime_ns < b.mtime_ns
                                     : a.path < b.path;  // a folder's mtime: when its files were made
   });
-  for (const Entry& folder : found) kept_.push_back(Kept{folder.path, bytes[folder.path], false, true});
+  for (const Entry& folder : entries) saved_.push_back(SavedOutputs{folder.path, bytes[folder.path], false, true});
   return {};
 }
 
 Result<Recording> Executions::begin(std::string_view id, uint64_t stream_bytes) {
   CHECKED(check_execution_id(id));
-  if (std::any_of(kept_.begin(), kept_.end(), [&](const Kept& kept) { return kept.id == id; }))
+  if (std::any_of(saved_.begin(), saved_.end(), [&](const SavedOutputs& saved) { return saved.id == id; }))
     return fail(Code::invalid, "execution '" + std::string(id) + "' was recorded already");
-  kept_.push_back(Kept{std::string(id), 0, true, false});
+  saved_.push_back(SavedOutputs{std::string(id), 0, true, false});
   evict();
   return Recording(*this, std::string(id), stream_bytes);
 }
 
 Result<Fd> Executions::make_file(const std::string& id, const std::string& name) {
-  const auto kept = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& one) { return one.id == id; });
-  const bool is_first = kept != kept_.end() && !kept->on_disk;
+  const auto it = std::find_if(saved_.begin(), saved_.end(), [&](const SavedOutputs& item) { return item.id == id; });
+  const bool is_first = it != saved_.end() && !it->on_disk;
   if (is_first && ::mkdirat(directory_.get(), id.c_str(), 0700) < 0)
     return fail_path(errno, "keep the output of execution", id);
   auto file = open_beneath(directory_.get(), RelativePath::known(id + "/" + name),
                            O_CREAT | O_EXCL | O_WRONLY | O_APPEND, 0600);
   if (!file && is_first) (void)remove_tree_beneath(directory_.get(), RelativePath::known(id), kMaxRemovals);
-  if (file && is_first) kept->on_disk = true;
+  if (file && is_first) it->on_disk = true;
   return file;
 }
 
@@ -141,28 +142,28 @@ void Executions::remove_file(const std::string& id, const std::string& name) con
 }
 
 void Executions::finish(const std::string& id, uint64_t bytes) {
-  for (Kept& kept : kept_) {
-    if (kept.id != id) continue;
-    kept.bytes = bytes;
-    kept.running = false;
-    if (!kept.on_disk) continue;
+  for (SavedOutputs& saved : saved_) {
+    if (saved.id != id) continue;
+    saved.bytes = bytes;
+    saved.running = false;
+    if (!saved.on_disk) continue;
     if (const auto folder = open_directory_beneath(directory_.get(), RelativePath::known(id)))
       (void)stamp_with_retention_time(folder->get());  // otherwise its place after a start is that of the wall clock
   }
   evict();
 }
 
-Result<KeptStream> Executions::open_stream(std::string_view id, Stream stream) const {
+Result<SavedStream> Executions::open_stream(std::string_view id, Stream stream) const {
   CHECKED(check_execution_id(id));
-  auto known = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) { return kept.id == id; });
-  if (known == kept_.end())
+  auto it = std::find_if(saved_.begin(), saved_.end(), [&](const SavedOutputs& saved) { return saved.id == id; });
+  if (it == saved_.end())
     return fail(
         Code::not_found, "execution '" + std::string(id) + "' is no longer stored",
         "only the newest " + std::to_string(limits_.executions) + " executions are stored; run the program again");
-  KeptStream opened;
-  if (known->on_disk) {
-    TRY(Fd folder, open_directory_beneath(directory_.get(), RelativePath::known(known->id)));
-    TRY(opened, KeptStream::open(folder.get(), stream_name(stream)));
+  SavedStream opened;
+  if (it->on_disk) {
+    TRY(Fd folder, open_directory_beneath(directory_.get(), RelativePath::known(it->id)));
+    TRY(opened, SavedStream::open(folder.get(), stream_name(stream)));
   }
   if (stream == Stream::value && !opened.has_files())
     return fail(Code::not_found, "execution '" + std::string(id) + "' has no stored result",
@@ -171,7 +172,7 @@ Result<KeptStream> Executions::open_stream(std::string_view id, Stream stream) c
 }
 
 Result<FileRange> Executions::read(std::string_view id, Stream stream, uint64_t offset, size_t limit) const {
-  TRY(const KeptStream opened, open_stream(id, stream));
+  TRY(const SavedStream opened, open_stream(id, stream));
   auto range = opened.read(offset, limit);
   return range;
 }
@@ -181,32 +182,32 @@ void Executions::set_limits(KeepLimits limits) {
   evict();
 }
 
-std::vector<std::string> Executions::newest(size_t most) const {
+std::vector<std::string> Executions::newest(size_t max) const {
   std::vector<std::string> ids;
-  for (auto one = kept_.rbegin(); one != kept_.rend() && ids.size() < most; ++one) ids.push_back(one->id);
+  for (auto item = saved_.rbegin(); item != saved_.rend() && ids.size() < max; ++item) ids.push_back(item->id);
   return ids;
 }
 
-uint64_t Executions::kept_bytes() const {
+uint64_t Executions::saved_bytes() const {
   uint64_t bytes = 0;
-  for (const Kept& kept : kept_) bytes += kept.bytes;
+  for (const SavedOutputs& saved : saved_) bytes += saved.bytes;
   return bytes;
 }
 
 // Removes the oldest executions beyond the limits. The newest execution stays at any size: its answer names it.
 void Executions::evict() {
-  uint64_t bytes = kept_bytes();
-  size_t count = kept_.size();
-  for (auto kept = kept_.begin();
-       kept != kept_.end() && count > 1 && (count > limits_.executions || bytes > limits_.bytes);) {
-    if (kept->running || std::next(kept) == kept_.end()) {
-      ++kept;
+  uint64_t bytes = saved_bytes();
+  size_t count = saved_.size();
+  for (auto it = saved_.begin();
+       it != saved_.end() && count > 1 && (count > limits_.executions || bytes > limits_.bytes);) {
+    if (it->running || std::next(it) == saved_.end()) {
+      ++it;
       continue;
     }
-    if (kept->on_disk) (void)remove_tree_beneath(directory_.get(), RelativePath::known(kept->id), kMaxRemovals);
-    bytes -= kept->bytes;
+    if (it->on_disk) (void)remove_tree_beneath(directory_.get(), RelativePath::known(it->id), kMaxRemovals);
+    bytes -= it->bytes;
     count--;
-    kept = kept_.erase(kept);
+    it = saved_.erase(it);
   }
 }
 

@@ -83,18 +83,18 @@ class Executions {
   // was used already.
   Result<Recording> begin(std::string_view id, uint64_t stream_bytes = UINT64_MAX);
   // Errors: not_found, "execution 'x' is not kept", with the number of executions that are; or the value is not kept.
-  Result<KeptStream> open_stream(std::string_view id, Stream stream) const;
+  Result<SavedStream> open_stream(std::string_view id, Stream stream) const;
   Result<FileRange> read(std::string_view id, Stream stream, uint64_t offset, size_t limit) const;
 
   void set_limits(KeepLimits limits);
   // Ids of the executions, newest first; at most `most`.
-  std::vector<std::string> newest(size_t most) const;
-  size_t kept() const { return kept_.size(); }
-  uint64_t kept_bytes() const;
+  std::vector<std::string> newest(size_t max) const;
+  size_t saved() const { return saved_.size(); }
+  uint64_t saved_bytes() const;
 
  private:
   friend class Recording;
-  struct Kept {
+  struct SavedOutputs {
     std::string id;
     uint64_t bytes = 0;
     bool running = false;
@@ -109,7 +109,7 @@ class Executions {
 
   Fd directory_;
   KeepLimits limits_;
-  std::deque<Kept> kept_;  // oldest first
+  std::deque<SavedOutputs> saved_;  // oldest first
 };
 
 }  // namespace tenants

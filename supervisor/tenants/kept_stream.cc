@@ -32,26 +32,26 @@ std::string part_name(std::string_view stream, uint64_t offset) {
   return offset == 0 ? std::string(stream) : std::string(stream) + "." + std::to_string(offset);
 }
 
-Result<> KeptStream::add(Fd file, uint64_t offset) {
+Result<> SavedStream::add(Fd file, uint64_t offset) {
   struct stat info {};
   if (::fstat(file.get(), &info) < 0) return fail_errno(errno, "look at the file");
   parts_.push_back(Part{std::move(file), offset, static_cast<uint64_t>(info.st_size)});
   return {};
 }
 
-Result<KeptStream> KeptStream::of_file(Fd file) {
-  KeptStream stream;
+Result<SavedStream> SavedStream::of_file(Fd file) {
+  SavedStream stream;
   CHECKED(stream.add(std::move(file), 0));
   return stream;
 }
 
-Result<KeptStream> KeptStream::open(int directory, std::string_view name) {
+Result<SavedStream> SavedStream::open(int directory, std::string_view name) {
   TRY(const auto files, read_names(FolderReader::at(directory, "the stored output")));
   std::vector<uint64_t> offsets;
   for (const std::string& file : files)
     if (const auto offset = offset_in(file, name); offset && offsets.size() < kMaxParts) offsets.push_back(*offset);
   std::sort(offsets.begin(), offsets.end());
-  KeptStream stream;
+  SavedStream stream;
   for (const uint64_t offset : offsets) {
     auto file = open_regular_beneath(directory, RelativePath::known(part_name(name, offset)), O_RDONLY);
     if (!file && file.error().code == Code::not_found)
@@ -62,9 +62,9 @@ Result<KeptStream> KeptStream::open(int directory, std::string_view name) {
   return stream;
 }
 
-uint64_t KeptStream::size() const { return parts_.empty() ? 0 : parts_.back().end(); }
+uint64_t SavedStream::size() const { return parts_.empty() ? 0 : parts_.back().end(); }
 
-std::optional<FileRange::Gap> KeptStream::gap() const {
+std::optional<FileRange::Gap> SavedStream::gap() const {
   for (size_t i = 0; i + 1 < parts_.size(); i++) {
     const uint64_t end = parts_[i].end(), next = parts_[i + 1].offset;
     if (next > end) return FileRange::Gap{end, next - end};
@@ -72,7 +72,7 @@ std::optional<FileRange::Gap> KeptStream::gap() const {
   return std::nullopt;
 }
 
-Result<FileRange> KeptStream::read(uint64_t offset, size_t limit) const {
+Result<FileRange> SavedStream::read(uint64_t offset, size_t limit) const {
   FileRange range;
   range.size = size();
   range.gap = gap();

@@ -1,4 +1,4 @@
-// KeptStream: the stored part of one output stream of an execution, or one file of a workspace, opened to be read by
+// SavedStream: the stored part of one output stream of an execution, or one file of a workspace, opened to be read by
 // range. A stream is stored in the file `stdout`; what goes beyond its head is in files like `stdout.33554432`, whose
 // number is the offset of their first byte in the stream. If they do not follow each other, the bytes between are not
 // stored: a gap.
@@ -16,11 +16,11 @@
 
 namespace tenants {
 
-class KeptStream {
+class SavedStream {
  public:
   // `name`: "stdout". Without a file of this name the stream is empty.
-  static Result<KeptStream> open(int directory, std::string_view name);
-  static Result<KeptStream> of_file(Fd file);
+  static Result<SavedStream> open(int directory, std::string_view name);
+  static Result<SavedStream> of_file(Fd file);
 
   bool has_files() const { return !parts_.empty(); }
   uint64_t size() const;  // of the whole stream, with its gap

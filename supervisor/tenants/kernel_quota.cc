@@ -16,11 +16,11 @@ Task<> hold_quota_by_kernel(jail::JailerClient& jailer, std::shared_ptr<tenants:
     set = tl::unexpected<Error>(std::move(directory).error());
   }
   if (!set) {
-    const bool held = tenant->held_by_kernel().has_value();  // the kernel still has the earlier limits
+    const bool is_enforced = tenant->held_by_kernel().has_value();  // the kernel still has the earlier limits
     log_warning("tenant {}: {}: {}", tenant->name(),
-                held ? "the kernel enforces the former quota" : "only Warder's own count enforces the quota",
+                is_enforced ? "the kernel enforces the former quota" : "only Warder's own count enforces the quota",
                 set.error().what);
-    if (!held) tenant->leave_project();
+    if (!is_enforced) tenant->leave_project();
     co_return;
   }
   tenant->set_held_by_kernel(limits);

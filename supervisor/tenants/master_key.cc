@@ -23,16 +23,16 @@ Result<Key> parse(std::string text, const std::string& file) {
   size_t size = 0;
   const char* end = nullptr;
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
-  const bool whole = ::sodium_hex2bin(key.data(), key.size(), text.data(), text.size(), nullptr, &size, &end) == 0 &&
-                     size == key.size() && end == text.data() + text.size();
+  const bool full = ::sodium_hex2bin(key.data(), key.size(), text.data(), text.size(), nullptr, &size, &end) == 0 &&
+                    size == key.size() && end == text.data() + text.size();
   sodium_memzero(text.data(), text.size());
-  if (whole) return key;
+  if (full) return key;
   return fail(Code::invalid, fmt::format("{} does not hold 64 hexadecimal digits", file),
               "restore the former key; with a new key, sealed data cannot be read");
 }
 
 Result<Key> read_key(int fd, const std::string& file) {
-  TRY(std::string text, read_whole(fd, kMaxFile));
+  TRY(std::string text, read_complete(fd, kMaxFile));
   auto key = parse(text, file);
   sodium_memzero(text.data(), text.size());
   return key;

@@ -27,10 +27,10 @@ Result<RelativePath> path_of(std::string_view name, std::string_view file) {
   return RelativePath::parse(std::string(name) + "/" + std::string(file));
 }
 
-bool differ_in_capitals_only(std::string_view one, std::string_view other) {
+bool differ_in_capitals_only(std::string_view a, std::string_view b) {
   auto small = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  return one != other && std::equal(one.begin(), one.end(), other.begin(), other.end(),
-                                    [&](char left, char right) { return small(left) == small(right); });
+  return a != b && std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                              [&](char left, char right) { return small(left) == small(right); });
 }
 
 // The time since note() wrote the file; nullopt when it does not exist.
@@ -53,7 +53,7 @@ policies::WorkspaceRules read_rules(int directory, const RelativePath& used) {
   policies::WorkspaceRules rules;
   auto file = open_beneath(directory, used, O_RDONLY);
   if (!file) return rules;
-  auto text = read_whole(file->get(), kMaxRules);
+  auto text = read_complete(file->get(), kMaxRules);
   long long idle = 0, warning = 0;
   int read = 0;
   if (!text || std::sscanf(text->c_str(), "%lld %lld\n%n", &idle, &warning, &read) != 2 || idle < 0 || warning < 0 ||
@@ -103,14 +103,15 @@ Result<std::vector<NamedWorkspace>> NamedWorkspaces::list(const Rules& rules) co
   TRY(auto names, entries());
   for (const std::string& name : names) {
     if (!policies::valid_workspace_name(name)) continue;
-    NamedWorkspace one;
-    one.name = name;
-    TRY(RelativePath used, path_of(one.name, kUsed));
-    TRY(RelativePath warned, path_of(one.name, kWarned));
-    one.rules = rules ? *rules : read_rules(directory_.get(), used);
-    one.idle = age_of(directory_.get(), used).value_or(seconds(0));
-    if (auto since = age_of(directory_.get(), warned)) one.removal = std::max(one.rules.warning - *since, seconds(0));
-    all.push_back(std::move(one));
+    NamedWorkspace workspace;
+    workspace.name = name;
+    TRY(RelativePath used, path_of(workspace.name, kUsed));
+    TRY(RelativePath warned, path_of(workspace.name, kWarned));
+    workspace.rules = rules ? *rules : read_rules(directory_.get(), used);
+    workspace.idle = age_of(directory_.get(), used).value_or(seconds(0));
+    if (auto since = age_of(directory_.get(), warned))
+      workspace.removal = std::max(workspace.rules.warning - *since, seconds(0));
+    all.push_back(std::move(workspace));
   }
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   return all;
@@ -118,10 +119,11 @@ Result<std::vector<NamedWorkspace>> NamedWorkspaces::list(const Rules& rules) co
 
 Result<> NamedWorkspaces::check_room(std::string_view name, const policies::WorkspaceRules& rules) const {
   TRY(auto all, list(rules));
-  if (std::any_of(all.begin(), all.end(), [&](const NamedWorkspace& one) { return one.name == name; })) return {};
-  std::vector<std::string_view> taken = {"default"};
-  for (const NamedWorkspace& one : all) taken.push_back(one.name);
-  for (const std::string_view other : taken) {
+  if (std::any_of(all.begin(), all.end(), [&](const NamedWorkspace& workspace) { return workspace.name == name; }))
+    return {};
+  std::vector<std::string_view> reserved = {"default"};
+  for (const NamedWorkspace& workspace : all) reserved.push_back(workspace.name);
+  for (const std::string_view other : reserved) {
     if (differ_in_capitals_only(name, other))
       return fail(Code::invalid,
                   fmt::format("the workspace '{}' differs from '{}' only in upper and lower case", name, other),
@@ -136,11 +138,13 @@ Result<> NamedWorkspaces::check_room(std::string_view name, const policies::Work
 Result<std::vector<NamedWorkspace>> NamedWorkspaces::announce(const Rules& rules) const {
   TRY(auto all, list(rules));
   std::vector<NamedWorkspace> announced;
-  for (NamedWorkspace& one : all) {
-    if (one.removal || one.rules.idle.count() == 0 || one.idle + one.rules.warning < one.rules.idle) continue;
-    TRY(RelativePath warned, path_of(one.name, kWarned));
+  for (NamedWorkspace& workspace : all) {
+    if (workspace.removal || workspace.rules.idle.count() == 0 ||
+        workspace.idle + workspace.rules.warning < workspace.rules.idle)
+      continue;
+    TRY(RelativePath warned, path_of(workspace.name, kWarned));
     CHECKED(note(directory_.get(), warned, ""));
-    announced.push_back(std::move(one));
+    announced.push_back(std::move(workspace));
   }
   return announced;
 }

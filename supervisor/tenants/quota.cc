@@ -23,7 +23,7 @@ const char* counted_as(const char* rule) {
   return rule;
 }
 
-uint64_t left(uint64_t limit, uint64_t used) { return limit > used ? limit - used : 0; }
+uint64_t remainder(uint64_t limit, uint64_t used) { return limit > used ? limit - used : 0; }
 
 constexpr char kFreeSome[] =
     "delete files that are no longer needed (delete_workspace_file), or ask the administrator for a larger quota";
@@ -39,22 +39,22 @@ constexpr char kFreeUncounted[] =
 }  // namespace
 
 uint64_t Quota::bytes() const {
-  return std::accumulate(held_.begin(), held_.end(), usage_.bytes,
-                         [](uint64_t sum, const QuotaLimits& held) { return sum + held.bytes; });
+  return std::accumulate(held_limits_.begin(), held_limits_.end(), usage_.bytes,
+                         [](uint64_t sum, const QuotaLimits& limits) { return sum + limits.bytes; });
 }
 
 uint64_t Quota::files() const {
-  return std::accumulate(held_.begin(), held_.end(), usage_.files,
-                         [](uint64_t sum, const QuotaLimits& held) { return sum + held.files; });
+  return std::accumulate(held_limits_.begin(), held_limits_.end(), usage_.files,
+                         [](uint64_t sum, const QuotaLimits& limits) { return sum + limits.files; });
 }
 
-void Quota::replace_held(Holder holder, QuotaLimits before, QuotaLimits now) {
-  QuotaLimits& held = held_[static_cast<size_t>(holder)];
-  held.bytes = left(held.bytes, before.bytes) + now.bytes;
-  held.files = left(held.files, before.files) + now.files;
+void Quota::replace_part(Holder holder, QuotaLimits before, QuotaLimits now) {
+  QuotaLimits& limits = held_limits_[static_cast<size_t>(holder)];
+  limits.bytes = remainder(limits.bytes, before.bytes) + now.bytes;
+  limits.files = remainder(limits.files, before.files) + now.files;
 }
 
-QuotaLimits Quota::remaining() const { return {left(limits_.bytes, bytes()), left(limits_.files, files())}; }
+QuotaLimits Quota::remaining() const { return {remainder(limits_.bytes, bytes()), remainder(limits_.files, files())}; }
 
 QuotaRefusals quota_refusals() { return {refused_bytes, refused_files}; }
 

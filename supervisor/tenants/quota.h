@@ -39,10 +39,10 @@ class Quota {
   const Usage& usage() const { return usage_; }
   void set_usage(Usage usage) { usage_ = std::move(usage); }
   // What is held beside the workspace: it counts within the limits, and is no part of usage().
-  const QuotaLimits& held_by(Holder holder) const { return held_[static_cast<size_t>(holder)]; }
-  void set_held(Holder holder, QuotaLimits held) { held_[static_cast<size_t>(holder)] = held; }
+  const QuotaLimits& held_by(Holder holder) const { return held_limits_[static_cast<size_t>(holder)]; }
+  void set_held(Holder holder, QuotaLimits limits) { held_limits_[static_cast<size_t>(holder)] = limits; }
   // For a holder with several parts: replaces what one of them has held.
-  void replace_held(Holder holder, QuotaLimits before, QuotaLimits now);
+  void replace_part(Holder holder, QuotaLimits before, QuotaLimits now);
   QuotaLimits remaining() const;
 
   // Whether the workspace may change by `bytes` and `files`. A change that adds neither is always allowed.
@@ -58,7 +58,7 @@ class Quota {
   uint64_t files() const;
 
   QuotaLimits limits_;
-  std::array<QuotaLimits, kHolders> held_ = {};
+  std::array<QuotaLimits, kHolders> held_limits_ = {};
   Usage usage_;
 };
 

@@ -61,18 +61,18 @@ Result<> leave_journal(int tenants, RemovedTenant& removed) {
 
 Result<std::vector<RemovedTenant>> list_removed(int tenants) {
   TRY(const auto names, read_names(FolderReader::at(tenants, "tenants")));
-  std::vector<RemovedTenant> found;
+  std::vector<RemovedTenant> removed_tenants;
   for (const std::string& name : names)
-    if (auto removed = parse_removed(name)) found.push_back(*std::move(removed));
-  return found;
+    if (auto removed = parse_removed(name)) removed_tenants.push_back(*std::move(removed));
+  return removed_tenants;
 }
 
 Result<> delete_files(int tenants, const RemovedTenant& removed, const std::function<bool()>& stop) {
   TRY(const RelativePath path, RelativePath::parse(removed.folder()));
   TRY(TreeRemoval removal, TreeRemoval::begin(tenants, path, kMaxDeletions));
   for (;;) {
-    TRY(const bool gone, removal.step(kDeletionSlice));
-    if (gone) return {};
+    TRY(const bool is_done, removal.step(kDeletionSlice));
+    if (is_done) return {};
     if (stop()) return fail(Code::unavailable, "the daemon ends; it continues at the next start");
   }
 }

@@ -23,13 +23,13 @@ Requester make_requester(const mcp::RequestContext& context, std::shared_ptr<Ten
 
 bool may_run_anywhere(const Json& meta) {
   if (!meta.is_object()) return false;
-  const auto place = meta.find(kPlaceKey);
-  return place != meta.end() && *place == "any";
+  const auto it = meta.find(kPlaceKey);
+  return it != meta.end() && *it == "any";
 }
 
-Result<> check_place(const Json& meta) {
-  const auto place = meta.is_object() ? meta.find(kPlaceKey) : meta.end();
-  if (place == meta.end() || *place == "home" || *place == "any") return {};
+Result<> check_run_location(const Json& meta) {
+  const auto position = meta.is_object() ? meta.find(kPlaceKey) : meta.end();
+  if (position == meta.end() || *position == "home" || *position == "any") return {};
   return fail(Code::invalid, std::string("_meta: ") + kPlaceKey + " is neither \"home\" nor \"any\"",
               "leave it out: the program then runs at the home of its workspace");
 }
@@ -48,14 +48,14 @@ Result<Requester> Registry::stateless_requester(const mcp::RequestContext& conte
 
 // Reads alone, and nothing that stays.
 std::shared_ptr<const policies::Policy> Registry::stateless_policy(const std::shared_ptr<const policies::Policy>& of) {
-  auto& made = stateless_policies_[of];
-  if (made) return made;
+  auto& created = stateless_policies_[of];
+  if (created) return created;
   auto policy = std::make_shared<policies::Policy>(*of);
   policy->staging = {};
   policy->staging.mode = policies::WorkspaceMode::read_only;
   policy->workflows = {};
-  made = std::move(policy);
-  return made;
+  created = std::move(policy);
+  return created;
 }
 
 Result<Requester> Registry::requester_of(const mcp::RequestContext& context) {

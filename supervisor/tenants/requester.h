@@ -34,7 +34,7 @@ inline constexpr char kPlaceKey[] = "org.warder/place";
 // Whether a request's _meta says "any". Other values: see check_place().
 bool may_run_anywhere(const Json& meta);
 // Errors: invalid: the value is neither "home" nor "any", or not a string.
-Result<> check_place(const Json& meta);
+Result<> check_run_location(const Json& meta);
 
 using RequesterOf = std::function<Result<Requester>(const mcp::RequestContext&)>;
 

@@ -22,12 +22,12 @@ constexpr std::string_view kOutputTemplate = "exec:///{execution_id}/{stream}";
 // The execution that exec:///<execution_id>/<part> names; nullopt for any other URI.
 std::optional<std::string> execution_of_part(std::string_view uri, std::string_view part);
 
-// KeptOutput: the kept output that a URI names, for example exec:///<execution_id>/stdout.
-struct KeptOutput {
+// SavedOutput: the kept output that a URI names, for example exec:///<execution_id>/stdout.
+struct SavedOutput {
   std::string execution;
   Stream stream;
 };
 // Empty if `name` does not begin with exec:///. Errors: invalid, not_found.
-Result<std::optional<KeptOutput>> parse_kept_output(std::string_view name);
+Result<std::optional<SavedOutput>> parse_saved_output(std::string_view name);
 
 }  // namespace tenants

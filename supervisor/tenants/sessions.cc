@@ -101,7 +101,7 @@ bool SessionLogs::is_open(std::string_view id) const {
 }
 
 // Removes the logs with the oldest last write, except those of open sessions.
-void SessionLogs::make_room(size_t most, uint64_t max_bytes) const {
+void SessionLogs::make_room(size_t max, uint64_t max_bytes) const {
   auto ids = list();
   if (!ids) return;
   struct Log {
@@ -123,7 +123,7 @@ void SessionLogs::make_room(size_t most, uint64_t max_bytes) const {
   std::sort(closed.begin(), closed.end(), [](const Log& a, const Log& b) { return a.written < b.written; });
   size_t logs = ids->size();
   for (const Log& log : closed) {
-    if (logs <= most && bytes <= max_bytes) break;
+    if (logs <= max && bytes <= max_bytes) break;
     if (!unlink_beneath(directory_.get(), log.path, Removing::file)) continue;
     logs--;
     bytes -= log.bytes;
@@ -162,7 +162,7 @@ Result<> SessionLogs::end(std::string_view id, std::string_view timestamp) {
 Result<std::string> SessionLogs::read(std::string_view id) const {
   TRY(RelativePath path, file_of(id));
   TRY(Fd file, open_regular_beneath(directory_.get(), path, O_RDONLY));
-  TRY(std::string text, read_whole(file.get(), kMaxSessionBytes + (1 << 20)));
+  TRY(std::string text, read_complete(file.get(), kMaxSessionBytes + (1 << 20)));
   Json document = {{"session_id", id},
                    {"customer_uid", customer_},
                    {"description", ""},

@@ -64,7 +64,7 @@ class SessionLogs {
 
  private:
   Result<> append(std::string_view id, std::string line);
-  void make_room(size_t most, uint64_t max_bytes) const;
+  void make_room(size_t max, uint64_t max_bytes) const;
   Fd directory_;
   std::string customer_;
 };

@@ -42,8 +42,8 @@ Result<policies::CallerCredentials> credentials_of(const mcp::Principal& princip
 }
 
 constexpr mode_t kPrivate = 0700;
-constexpr uint64_t kMaxKeptBytes = uint64_t{1} << 62;  // no quota
-constexpr std::chrono::seconds kLookAtMost{60};        // a tenant with shorter times may connect meanwhile
+constexpr uint64_t kMaxSavedBytes = uint64_t{1} << 62;  // no quota
+constexpr std::chrono::seconds kMaxCheckInterval{60};   // a tenant with shorter times may connect meanwhile
 
 }  // namespace
 
@@ -75,9 +75,9 @@ Result<std::shared_ptr<Tenant>> Tenant::open_in(Loop& loop, Fd directory, Tenant
   TRY(const Fd staging, folder("staging"));
   TRY(const auto project, join_project(files.get(), unfinished.get(), staging.get()));
   Workspace workspace(loop, std::move(files), std::move(unfinished), workspace_limits(policy.quota));
-  TRY(Fd kept, folder("executions"));
+  TRY(Fd saved, folder("executions"));
   TRY(Fd sessions, folder("sessions"));
-  TRY(Executions executions, Executions::open(std::move(kept), keep_limits(policy.quota)));
+  TRY(Executions executions, Executions::open(std::move(saved), keep_limits(policy.quota)));
   std::shared_ptr<Tenant> tenant(new Tenant(std::move(id), std::move(directory), std::move(workspace),
                                             std::move(executions), std::move(sessions)));
   tenant->project_ = project;
@@ -108,17 +108,17 @@ Result<std::shared_ptr<Member>> Registry::admit(mcp::Principal principal, std::o
     return fail(Code::unavailable, "tenant '" + assignment.tenant + "' is being removed",
                 "connect again in some seconds");
   const TenantId id{assignment.tenant};
-  auto known = tenants_.find(id);
-  if (known == tenants_.end()) {
+  auto it = tenants_.find(id);
+  if (it == tenants_.end()) {
     auto opened = Tenant::open(loop_, directory_.get(), assignment.tenant, *assignment.policy);
     if (!opened) return tl::unexpected<Error>(std::move(opened).error().within("tenant '" + assignment.tenant + "'"));
-    known = keep(id, *std::move(opened));
+    it = keep(id, *std::move(opened));
   }
-  set_quota(known->second, assignment.policy->quota);
+  set_quota(it->second, assignment.policy->quota);
   std::erase_if(members_, [](const std::weak_ptr<Member>& member) { return member.expired(); });
   auto connected = std::count_if(members_.begin(), members_.end(), [&](const std::weak_ptr<Member>& other) {
     auto member = other.lock();
-    return member && member->tenant == known->second;
+    return member && member->tenant == it->second;
   });
   if (static_cast<uint64_t>(connected) >= assignment.policy->connections)
     return fail(
@@ -128,7 +128,7 @@ Result<std::shared_ptr<Member>> Registry::admit(mcp::Principal principal, std::o
   auto member = std::make_shared<Member>();
   member->principal = std::move(principal);
   member->credentials = std::move(credentials);
-  member->tenant = known->second;
+  member->tenant = it->second;
   member->policy = std::move(assignment.policy);
   members_.push_back(member);
   return member;
@@ -136,45 +136,45 @@ Result<std::shared_ptr<Member>> Registry::admit(mcp::Principal principal, std::o
 
 Result<std::shared_ptr<Tenant>> Registry::workspace(const Member& member, std::string_view name) {
   if (name.empty() || name == "default") return member.tenant;
-  const std::string shown = valid_utf8(name.substr(0, 64));
+  const std::string text = valid_utf8(name.substr(0, 64));
   if (!member.policy->allows_workspace(name))
-    return fail(Code::denied, "policy '" + member.policy->name + "' allows no workspace named '" + shown + "'",
+    return fail(Code::denied, "policy '" + member.policy->name + "' allows no workspace named '" + text + "'",
                 "name one that fits its `workspaces`: 1 to 64 of A-Z, a-z, 0-9, '-', '_', '.', not beginning with '.'",
                 "workspaces");
   const TenantId id{member.tenant->account(), std::string(name)};
   if (is_removing(id.account))
     return fail(Code::unavailable, "tenant '" + id.account + "' is being removed", "connect again in some seconds");
-  auto known = tenants_.find(id);
-  if (known == tenants_.end()) {
+  auto it = tenants_.find(id);
+  if (it == tenants_.end()) {
     TRY(NamedWorkspaces named, NamedWorkspaces::of(member.tenant->directory()));
     CHECKED(named.check_room(name, member.policy->named_workspaces));
     auto opened = Tenant::open_workspace(loop_, *member.tenant, name, *member.policy);
-    if (!opened) return tl::unexpected<Error>(std::move(opened).error().within("workspace '" + shown + "'"));
-    known = keep(id, *std::move(opened));
+    if (!opened) return tl::unexpected<Error>(std::move(opened).error().within("workspace '" + text + "'"));
+    it = keep(id, *std::move(opened));
   }
-  set_quota(known->second, member.policy->quota);
-  CHECKED(mark_used(*known->second, member.policy->named_workspaces));
-  return known->second;
+  set_quota(it->second, member.policy->quota);
+  CHECKED(mark_used(*it->second, member.policy->named_workspaces));
+  return it->second;
 }
 
 Result<std::shared_ptr<Tenant>> Registry::stateless_workspace(const Member& member) {
   const TenantId id{member.tenant->account(), std::string(policies::kStatelessWorkspace)};
   if (is_removing(id.account))
     return fail(Code::unavailable, "tenant '" + id.account + "' is being removed", "connect again in some seconds");
-  auto known = tenants_.find(id);
-  if (known == tenants_.end()) {
+  auto it = tenants_.find(id);
+  if (it == tenants_.end()) {
     TRY(auto opened, Tenant::open_workspace(loop_, *member.tenant, id.workspace, *member.policy));
-    known = keep(id, std::move(opened));
+    it = keep(id, std::move(opened));
   }
-  set_quota(known->second, member.policy->quota);
-  CHECKED(mark_used(*known->second, member.policy->named_workspaces));
-  return known->second;
+  set_quota(it->second, member.policy->quota);
+  CHECKED(mark_used(*it->second, member.policy->named_workspaces));
+  return it->second;
 }
 
 Result<std::shared_ptr<Tenant>> Registry::open_stored(const TenantId& id) {
   if (is_removing(id.account))
     return fail(Code::unavailable, "tenant '" + id.account + "' is being removed", "wait until it is removed");
-  if (auto known = find(id)) return known;
+  if (auto it = find(id)) return it;
   std::string folder = id.account;
   if (!id.workspace.empty()) folder += "/" + std::string(kNamedWorkspaces) + "/" + id.workspace;
   TRY(RelativePath path, RelativePath::parse(folder));
@@ -183,7 +183,7 @@ Result<std::shared_ptr<Tenant>> Registry::open_stored(const TenantId& id) {
     return fail(Code::not_found, "there is no tenant '" + id.text() + "'", "warder tenants lists them");
   if (!stored) return tl::unexpected<Error>(stored.error());
   policies::Policy keeping = *store_.standard();
-  keeping.quota = {kMaxKeptBytes, kMaxKeptBytes, std::numeric_limits<uint32_t>::max(), kMaxKeptBytes};
+  keeping.quota = {kMaxSavedBytes, kMaxSavedBytes, std::numeric_limits<uint32_t>::max(), kMaxSavedBytes};
   if (id.workspace.empty()) {
     TRY(auto opened, Tenant::open(loop_, directory_.get(), id.account, keeping));
     return keep(id, std::move(opened))->second;
@@ -206,7 +206,7 @@ void Registry::set_quota(const std::shared_ptr<Tenant>& tenant, const policies::
 }
 
 std::vector<std::shared_ptr<Member>> Registry::apply_policies() {
-  std::vector<std::shared_ptr<Member>> offered_others;
+  std::vector<std::shared_ptr<Member>> other_offers;
   stateless_policies_.clear();
   for (const std::weak_ptr<Member>& weak : members_) {
     auto member = weak.lock();
@@ -217,11 +217,11 @@ std::vector<std::shared_ptr<Member>> Registry::apply_policies() {
       continue;
     }
     member->revoked = false;
-    if (!policies::are_offered_alike(*member->policy, *assignment->policy)) offered_others.push_back(member);
+    if (!policies::are_offered_alike(*member->policy, *assignment->policy)) other_offers.push_back(member);
     member->policy = std::move(assignment->policy);
     set_quota(member->tenant, member->policy->quota);
   }
-  return offered_others;
+  return other_offers;
 }
 
 Result<std::vector<std::string>> Registry::all_tenants() const {
@@ -231,7 +231,7 @@ Result<std::vector<std::string>> Registry::all_tenants() const {
 }
 
 Task<std::chrono::seconds> Registry::expire_workspaces() {
-  std::chrono::seconds next = kLookAtMost;
+  std::chrono::seconds next = kMaxCheckInterval;
   if (is_removal_by_age_paused()) co_return next;
   auto tenants = all_tenants();
   if (!tenants) {
@@ -245,9 +245,9 @@ Task<std::chrono::seconds> Registry::expire_workspaces() {
       auto member = weak.lock();
       if (member && member->tenant->name() == tenant) rules = member->policy->named_workspaces;
     }
-    auto kept = co_await expire_workspaces_of(tenant, rules);
-    if (!kept) log_warning("tenant {}: expiry of workspaces: {}", tenant, kept.error().what);
-    if (kept && *kept) next = std::clamp(**kept / 10, std::chrono::seconds(1), next);
+    auto saved = co_await expire_workspaces_of(tenant, rules);
+    if (!saved) log_warning("tenant {}: expiry of workspaces: {}", tenant, saved.error().what);
+    if (saved && *saved) next = std::clamp(**saved / 10, std::chrono::seconds(1), next);
     co_await next_turn(loop_);
   }
   co_return next;
@@ -259,24 +259,25 @@ Task<Result<std::optional<std::chrono::seconds>>> Registry::expire_workspaces_of
   CO_TRY(Fd folder, open_beneath(directory_.get(), path, O_PATH | O_DIRECTORY));
   CO_TRY(NamedWorkspaces named, NamedWorkspaces::of(folder.get()));
   CO_TRY(std::vector<NamedWorkspace> announced, named.announce(rules));
-  for (const NamedWorkspace& one : announced)
-    log_notice("workspace {}/{} is not used: it will be removed in {} s, unless a client uses it", tenant, one.name,
-               one.rules.warning.count());
+  for (const NamedWorkspace& workspace : announced)
+    log_notice("workspace {}/{} is not used: it will be removed in {} s, unless a client uses it", tenant,
+               workspace.name, workspace.rules.warning.count());
   CO_TRY(std::vector<NamedWorkspace> all, named.list(rules));
   std::optional<std::chrono::seconds> shortest;
-  for (const NamedWorkspace& one : all) {
-    if (one.rules.idle.count() == 0) continue;
-    shortest = std::min(shortest.value_or(one.rules.idle), one.rules.idle);
-    if (!one.removal || one.removal->count() > 0 || one.idle < one.rules.idle) continue;
-    const TenantId id{tenant, one.name};
-    auto known = tenants_.find(id);
-    if (known != tenants_.end()) {
-      if (known->second.use_count() > 1) continue;  // the workspace is in use
-      tenants_.erase(known);
+  for (const NamedWorkspace& workspace : all) {
+    if (workspace.rules.idle.count() == 0) continue;
+    shortest = std::min(shortest.value_or(workspace.rules.idle), workspace.rules.idle);
+    if (!workspace.removal || workspace.removal->count() > 0 || workspace.idle < workspace.rules.idle) continue;
+    const TenantId id{tenant, workspace.name};
+    auto it = tenants_.find(id);
+    if (it != tenants_.end()) {
+      if (it->second.use_count() > 1) continue;  // the workspace is in use
+      tenants_.erase(it);
     }
     if (removed_) removed_(id);
-    CO_CHECKED(co_await named.remove(loop_, one.name));
-    log_notice("workspace {}/{} was removed: no client used it for {} s", tenant, one.name, one.idle.count());
+    CO_CHECKED(co_await named.remove(loop_, workspace.name));
+    log_notice("workspace {}/{} was removed: no client used it for {} s", tenant, workspace.name,
+               workspace.idle.count());
   }
   CO_CHECKED(co_await named.finish_removals(loop_));
   co_return shortest;
@@ -288,7 +289,8 @@ Result<> Registry::begin_removal(const std::string& account) {
 }
 
 bool Registry::close_account(const std::string& account) {
-  std::erase_if(tenants_, [&](const auto& one) { return one.first.account == account && one.second.use_count() == 1; });
+  std::erase_if(tenants_,
+                [&](const auto& item) { return item.first.account == account && item.second.use_count() == 1; });
   return of_account(account).empty();
 }
 
@@ -299,10 +301,10 @@ std::shared_ptr<const policies::Policy> Registry::policy_of(const std::string& a
 }
 
 Result<> Registry::reopen(const TenantId& id) {
-  std::erase_if(former_, [](const auto& one) { return one.use_count() == 1; });
-  auto known = tenants_.extract(id);
-  if (!known) return {};
-  const std::shared_ptr<Tenant> former = std::move(known.mapped());
+  std::erase_if(former_, [](const auto& item) { return item.use_count() == 1; });
+  auto existing = tenants_.extract(id);
+  if (!existing) return {};
+  const std::shared_ptr<Tenant> former = std::move(existing.mapped());
   former_.push_back(former);
   if (former->is_workspace()) return {};
   TRY(const auto opened, open_stored(id));
@@ -316,8 +318,8 @@ Result<> Registry::reopen(const TenantId& id) {
 }
 
 std::shared_ptr<Tenant> Registry::find(const TenantId& id) const {
-  auto found = tenants_.find(id);
-  return found == tenants_.end() ? nullptr : found->second;
+  auto it = tenants_.find(id);
+  return it == tenants_.end() ? nullptr : it->second;
 }
 
 std::shared_ptr<Tenant> Registry::find_text(std::string_view text) const {
@@ -326,11 +328,11 @@ std::shared_ptr<Tenant> Registry::find_text(std::string_view text) const {
 }
 
 std::vector<std::shared_ptr<Tenant>> Registry::of_account(const std::string& name) const {
-  std::vector<std::shared_ptr<Tenant>> found;
+  std::vector<std::shared_ptr<Tenant>> tenants;
   for (const auto& [id, tenant] : tenants_) {
-    if (id.account == name) found.push_back(tenant);
+    if (id.account == name) tenants.push_back(tenant);
   }
-  return found;
+  return tenants;
 }
 
 std::vector<std::string> Registry::names() const {

@@ -57,11 +57,10 @@ Task<Result<std::shared_ptr<SealedVault>>> SealedVault::finish(std::shared_ptr<O
 
 Result<bool> SealedVault::keep(const std::string& token, std::string_view text) {
   std::lock_guard lock(mutex());
-  const auto known = entries().find(token);
-  if (known != entries().end() && known->second.text == text && known->second.until - now() > lifetime() * 7 / 8)
-    return true;
-  TRY(const bool is_kept, keep_locked(token, text));
-  if (!is_kept) return false;
+  const auto it = entries().find(token);
+  if (it != entries().end() && it->second.text == text && it->second.until - now() > lifetime() * 7 / 8) return true;
+  TRY(const bool is_saved, keep_locked(token, text));
+  if (!is_saved) return false;
   pending_.add(token, text, now() + lifetime());
   has_pending_ = true;
   return true;
@@ -92,9 +91,9 @@ Task<> SealedVault::write() {
     is_on_thread_ = false;
     is_unwritten_ = !written;
     const WaitingCalls answered = std::exchange(waiting_for_thread_, {});
-    for (const auto& one : answered) {
-      one->result = written;
-      one->done.fire();
+    for (const auto& item : answered) {
+      item->result = written;
+      item->done.fire();
     }
   } while (!waiting_.empty());
   is_writing_ = false;

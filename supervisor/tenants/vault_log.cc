@@ -108,20 +108,20 @@ void VaultRecords::for_each(const std::function<void(std::string_view plain)>& u
 
 VaultLog::~VaultLog() { sodium_memzero(seal_.data(), seal_.size()); }
 
-Result<std::shared_ptr<VaultLog>> VaultLog::open(int tenant, const VaultKeys::Key& seal, const Found& found) {
+Result<std::shared_ptr<VaultLog>> VaultLog::open(int tenant, const VaultKeys::Key& seal, const TokenHandler& on_token) {
   TRY(Fd folder, make_directories_beneath(tenant, RelativePath::known("vault"), 0700));
   std::shared_ptr<VaultLog> log(new VaultLog(std::move(folder), seal));
-  CHECKED(log->read(found));
+  CHECKED(log->read(on_token));
   return log;
 }
 
-Result<> VaultLog::read(const Found& found) {
+Result<> VaultLog::read(const TokenHandler& on_token) {
   auto file = open_regular_beneath(folder_.get(), RelativePath::known("log"), O_RDWR | O_APPEND);
   if (!file && file.error().code == Code::not_found) return {};
   if (!file) return tl::unexpected<Error>(std::move(file).error());
-  TRY(std::string log, read_whole(file->get(), kMaxLog));
+  TRY(std::string log, read_complete(file->get(), kMaxLog));
   CHECKED(read_header(log));
-  const size_t good = read_records(log, kHeader, found);
+  const size_t good = read_records(log, kHeader, on_token);
   is_damaged_ = !damage_.empty();
   if (is_damaged_) return {};
   if (good < log.size() && ::ftruncate(file->get(), static_cast<off_t>(good)) < 0)
@@ -132,9 +132,9 @@ Result<> VaultLog::read(const Found& found) {
 }
 
 Result<> VaultLog::read_header(std::string_view log) {
-  std::string nothing;
+  std::string empty;
   if (log.starts_with(kMagic) && log.size() >= kHeader &&
-      unseal(log.substr(kMagic.size(), kHeader - kMagic.size()), kMagic, seal_, nothing)) {
+      unseal(log.substr(kMagic.size(), kHeader - kMagic.size()), kMagic, seal_, empty)) {
     header_ = log.substr(0, kHeader);
     return {};
   }
@@ -144,19 +144,19 @@ Result<> VaultLog::read_header(std::string_view log) {
 }
 
 // Returns the offset where the last whole record ends.
-size_t VaultLog::read_records(std::string_view log, size_t at, const Found& found) {
+size_t VaultLog::read_records(std::string_view log, size_t at, const TokenHandler& on_token) {
   size_t bad = 0;
   while (log.size() - at >= kLength) {
     const size_t size = number_at(log, at, kLength);
     if (size < kNonce + kTag || size > log.size() - at - kLength) break;
-    if (!read_record(log.substr(at + kLength, size), found)) bad++;
+    if (!read_record(log.substr(at + kLength, size), on_token)) bad++;
     at += kLength + size;
   }
   if (bad > 0) damage_ = fmt::format("{} records could not be opened; the file was renamed to vault/log.damaged", bad);
   return at;
 }
 
-bool VaultLog::read_record(std::string_view sealed, const Found& found) const {
+bool VaultLog::read_record(std::string_view sealed, const TokenHandler& on_token) const {
   std::string text;
   bool good = unseal(sealed, header_, seal_, text) && text.size() >= kUntil + kTokenLength;
   const size_t token = good ? number_at(text, kUntil, kTokenLength) : 0;
@@ -164,8 +164,8 @@ bool VaultLog::read_record(std::string_view sealed, const Found& found) const {
   if (good) {
     const std::chrono::seconds until(static_cast<int64_t>(number_at(text, 0, kUntil)));
     const std::string_view view(text);
-    found(view.substr(kUntil + kTokenLength, token), view.substr(kUntil + kTokenLength + token),
-          std::chrono::sys_seconds(until));
+    on_token(view.substr(kUntil + kTokenLength, token), view.substr(kUntil + kTokenLength + token),
+             std::chrono::sys_seconds(until));
   }
   sodium_memzero(text.data(), text.size());
   return good;

@@ -45,9 +45,10 @@ class VaultRecords {
 class VaultLog {
  public:
   // Called for each record in the log, in the log's order.
-  using Found = std::function<void(std::string_view token, std::string_view text, std::chrono::sys_seconds until)>;
+  using TokenHandler =
+      std::function<void(std::string_view token, std::string_view text, std::chrono::sys_seconds until)>;
   // `tenant` is the tenant's folder (an O_PATH descriptor is enough). The first rewrite() makes the file.
-  static Result<std::shared_ptr<VaultLog>> open(int tenant, const VaultKeys::Key& seal, const Found& found);
+  static Result<std::shared_ptr<VaultLog>> open(int tenant, const VaultKeys::Key& seal, const TokenHandler& on_token);
   ~VaultLog();
   VaultLog(const VaultLog&) = delete;
   VaultLog& operator=(const VaultLog&) = delete;
@@ -64,10 +65,10 @@ class VaultLog {
 
  private:
   VaultLog(Fd folder, const VaultKeys::Key& seal) : folder_(std::move(folder)), seal_(seal) {}
-  Result<> read(const Found& found);
+  Result<> read(const TokenHandler& on_token);
   Result<> read_header(std::string_view log);
-  size_t read_records(std::string_view log, size_t at, const Found& found);
-  bool read_record(std::string_view sealed, const Found& found) const;
+  size_t read_records(std::string_view log, size_t at, const TokenHandler& on_token);
+  bool read_record(std::string_view sealed, const TokenHandler& on_token) const;
   std::string sealed(const VaultRecords& records, std::string_view header) const;
 
   Fd folder_;  // vault/

@@ -158,8 +158,8 @@ Result<> Workspace::put(int parent, const RelativePath& path, std::string_view b
   return file.move_to(path, mode == WriteMode::replace ? Existing::replace : Existing::refuse);
 }
 
-Task<Result<>> Workspace::remove(RelativePath path, Removal what) {
-  if (path.is_root() && what == Removal::recursive) {
+Task<Result<>> Workspace::remove(RelativePath path, Removal removal) {
+  if (path.is_root() && removal == Removal::recursive) {
     auto emptied = co_await empty();
     co_return emptied;
   }
@@ -176,7 +176,7 @@ Task<Result<>> Workspace::remove(RelativePath path, Removal what) {
     if (entry.links == 1) quota_.add(-static_cast<int64_t>(charge_of(entry)), -1);
     co_return Result<>();
   }
-  if (what == Removal::one) {
+  if (removal == Removal::one) {
     CO_CHECKED(unlink_beneath(directory_.get(), path, Removing::empty_directory));
     quota_.add(0, -1);
     co_return Result<>();

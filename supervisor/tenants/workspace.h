@@ -49,7 +49,7 @@ struct WorkspaceBefore {
   std::unique_ptr<Writers::Turn> turn;  // nullptr: of a reader
   std::shared_ptr<ChangeLog> log;       // of the index; nullptr: there is a snapshot
   std::optional<Snapshot> snapshot;     // from a walk
-  int64_t begun_ns = 0;                 // the file system's clock
+  int64_t started_ns = 0;               // the file system's clock
 };
 // What has changed since then.
 struct WorkspaceChanges {
@@ -84,7 +84,7 @@ class Workspace {
   Task<Result<uint64_t>> write(RelativePath path, std::string bytes, WriteMode mode);
   // Removes a file, a link or an empty folder. Removal::recursive also removes a folder with its contents. For the
   // workspace itself (".") it removes all entries, also those with names that no request can contain.
-  Task<Result<>> remove(RelativePath path, Removal what);
+  Task<Result<>> remove(RelativePath path, Removal removal);
 
   // From now on an index follows the workspace: the functions below cost what has changed, and not what is there. Where
   // it cannot, they walk. The host must outlive the workspace. The workspace must not be moved any more.
@@ -93,11 +93,11 @@ class Workspace {
   const WorkspaceIndex* index() const { return index_.get(); }
   bool is_indexed() const { return index_ && index_->is_following(); }
   // While a program keeps it, files that programs have opened are looked at in each look (workspace_index.h).
-  std::shared_ptr<const void> keep_looking_at_opened();
+  std::shared_ptr<const void> watch_opened();
 
   // What is there, for changes_since(): the program begins after the one, and has ended before the other. Both also
   // update the account. Errors: those of Walk.
-  Task<Result<WorkspaceBefore>> before(LogFor who = LogFor::writer);
+  Task<Result<WorkspaceBefore>> before(LogFor log_for = LogFor::writer);
   Task<Result<WorkspaceChanges>> changes_since(WorkspaceBefore before);
 
   // Around a change that no execution makes. An execution that runs meanwhile finds the change in `meanwhile`.
@@ -107,8 +107,8 @@ class Workspace {
   // The account. Call invalidate() after another process (a jail) may have written: the next write then counts again.
   const Quota& quota() const { return quota_; }
   void set_limits(QuotaLimits limits) { quota_.set_limits(limits); }
-  void set_held(Holder holder, QuotaLimits held) { quota_.set_held(holder, held); }
-  void replace_held(Holder holder, QuotaLimits before, QuotaLimits now) { quota_.replace_held(holder, before, now); }
+  void set_held(Holder holder, QuotaLimits limits) { quota_.set_held(holder, limits); }
+  void replace_part(Holder holder, QuotaLimits before, QuotaLimits now) { quota_.replace_part(holder, before, now); }
   void invalidate() { stale_ = true; }
   // Counts all files, and updates the account. Called while an execution runs, to enforce the quota.
   Task<Result<Usage>> measure();
@@ -119,7 +119,7 @@ class Workspace {
   struct Target;
   Task<Result<Snapshot>> snapshot();
   bool begin_index();
-  bool take(const IndexLook& look, uint64_t changes_before);
+  bool take(const IndexScan& check, uint64_t changes_before);
   Task<Result<Usage>> walk_and_count();
   Result<> restore_mode() const;
   Task<Result<>> empty();

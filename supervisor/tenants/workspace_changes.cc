@@ -23,7 +23,7 @@ std::vector<std::pair<uint64_t, std::string>> largest_of(const Snapshot& snapsho
   LargestFiles largest;
   for (const auto& [path, stamp] : snapshot.files) largest.add(stamp.size, 0, path);
   std::vector<std::pair<uint64_t, std::string>> files;
-  for (auto at = largest.kept().rbegin(); at != largest.kept().rend() && files.size() < kListedLargest; ++at)
+  for (auto at = largest.saved().rbegin(); at != largest.saved().rend() && files.size() < kListedLargest; ++at)
     files.emplace_back(std::get<0>(*at), std::get<2>(*at));
   return files;
 }
@@ -43,49 +43,47 @@ bool Workspace::begin_index() {
   return is_indexed();
 }
 
-std::shared_ptr<const void> Workspace::keep_looking_at_opened() {
-  return index_ ? index_->keep_looking_at_opened() : nullptr;
-}
+std::shared_ptr<const void> Workspace::watch_opened() { return index_ ? index_->watch_opened() : nullptr; }
 
 Task<std::unique_ptr<Writers::Turn>> Workspace::begin_writing() {
   if (is_indexed() && writers_->is_any()) {
-    IndexLook look = co_await index_->begin_log(LogFor::writer);
-    if (look.turn) co_return std::move(look.turn);
+    IndexScan scan = co_await index_->begin_log(LogFor::writer);
+    if (scan.turn) co_return std::move(scan.turn);
   }
   co_return std::make_unique<Writers::Turn>(*writers_);
 }
 
 Task<> Workspace::end_writing(std::unique_ptr<Writers::Turn> turn) {
   turn->stop();
-  if (is_indexed() && writers_->is_any()) (void)co_await index_->look();
+  if (is_indexed() && writers_->is_any()) (void)co_await index_->inspect();
 }
 
 // Takes the account from a look that began when `changes_` was `changes_before`.
-bool Workspace::take(const IndexLook& look, uint64_t changes_before) {
-  if (!look.current) {
+bool Workspace::take(const IndexScan& scan, uint64_t changes_before) {
+  if (!scan.current) {
     stale_ = true;
     return false;
   }
-  quota_.set_usage(look.usage);
+  quota_.set_usage(scan.usage);
   if (changes_ != changes_before) stale_ = true;
   return true;
 }
 
-Task<Result<WorkspaceBefore>> Workspace::before(LogFor who) {
+Task<Result<WorkspaceBefore>> Workspace::before(LogFor log_for) {
   CO_CHECKED(restore_mode());
   WorkspaceBefore before;
-  before.begun_ns = coarse_now_ns();
+  before.started_ns = coarse_now_ns();
   if (begin_index()) {
     const uint64_t changes_before = changes_;
     stale_ = false;  // invalidate() during the look sets it again
-    IndexLook look = co_await index_->begin_log(who);
-    if (take(look, changes_before)) {
-      before.log = std::move(look.log);
-      before.turn = std::move(look.turn);
+    IndexScan scan = co_await index_->begin_log(log_for);
+    if (take(scan, changes_before)) {
+      before.log = std::move(scan.log);
+      before.turn = std::move(scan.turn);
       co_return before;
     }
   }
-  if (who == LogFor::writer) before.turn = std::make_unique<Writers::Turn>(*writers_);
+  if (log_for == LogFor::writer) before.turn = std::make_unique<Writers::Turn>(*writers_);
   CO_TRY(before.snapshot, co_await snapshot());
   co_return before;
 }
@@ -93,31 +91,31 @@ Task<Result<WorkspaceBefore>> Workspace::before(LogFor who) {
 Task<Result<WorkspaceChanges>> Workspace::changes_since(WorkspaceBefore before) {
   CO_CHECKED(restore_mode());
   if (before.turn) before.turn->stop();
-  WorkspaceChanges found;
+  WorkspaceChanges changes;
   if (before.log && index_) {
     const uint64_t changes_before = changes_, size_before = before.log->size_at_begin;
     stale_ = false;
-    IndexLook look = co_await index_->end_log(std::move(before.log), kListedChanges);
-    if (take(look, changes_before)) {
-      found.changes = std::move(look.changes.own);
-      found.meanwhile = std::move(look.changes.meanwhile);
-      found.readable_bytes = std::max(size_before, look.total_size);
-      found.largest = std::move(look.largest);
-      found.walked = std::move(look.walked);
-      co_return found;
+    IndexScan scan = co_await index_->end_log(std::move(before.log), kListedChanges);
+    if (take(scan, changes_before)) {
+      changes.changes = std::move(scan.changes.own);
+      changes.meanwhile = std::move(scan.changes.meanwhile);
+      changes.readable_bytes = std::max(size_before, scan.total_size);
+      changes.largest = std::move(scan.largest);
+      changes.walked = std::move(scan.walked);
+      co_return changes;
     }
     // The times of files prove a part of the changes.
     before.snapshot.emplace();
     before.snapshot->complete = false;
-    before.snapshot->taken_ns = before.begun_ns;
+    before.snapshot->before_walk_ns = before.started_ns;
   }
   if (!before.snapshot) co_return fail(Code::internal, "there is no picture of the workspace before the execution");
   CO_TRY(const Snapshot after, co_await snapshot());
-  found.changes = compare(*before.snapshot, after);
-  found.readable_bytes = std::max(size_of(*before.snapshot), size_of(after));
-  found.largest = largest_of(after);
-  found.is_mixed = before.turn && !before.turn->is_alone();
-  co_return found;
+  changes.changes = compare(*before.snapshot, after);
+  changes.readable_bytes = std::max(size_of(*before.snapshot), size_of(after));
+  changes.largest = largest_of(after);
+  changes.is_mixed = before.turn && !before.turn->is_alone();
+  co_return changes;
 }
 
 Task<Result<Snapshot>> Workspace::snapshot() {
@@ -145,8 +143,8 @@ Task<Result<Usage>> Workspace::measure() {
   if (is_indexed()) {
     const uint64_t changes_before = changes_;
     stale_ = false;
-    const IndexLook look = co_await index_->look();
-    if (take(look, changes_before)) co_return look.usage;
+    const IndexScan scan = co_await index_->inspect();
+    if (take(scan, changes_before)) co_return scan.usage;
   }
   auto usage = co_await walk_and_count();
   co_return usage;

@@ -15,7 +15,7 @@ constexpr std::string_view kTelling[] = {"search_tools", "get_tool_definition", 
 
 mcp::CallObserver audit_calls(journal::Journal& journal) {
   mcp::CallObserver observer;
-  observer.began = [&journal](const mcp::RequestContext& context, const std::string& tool, const Json& arguments) {
+  observer.started = [&journal](const mcp::RequestContext& context, const std::string& tool, const Json& arguments) {
     const tenants::Member& member = tenants::member_of(context);
     journal::AuditEntry entry{journal::now_ms(),           member.tenant->name(), context.principal.uid(),
                               context.principal.pid(),     "tools/call",          tool,

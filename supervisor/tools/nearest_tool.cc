@@ -128,8 +128,8 @@ size_t distance(std::string_view a, std::string_view b) {
 
 std::string_view nearest_tool(std::string_view name, const std::vector<std::string_view>& offered) {
   if (name.size() > kMaxName) return {};
-  const std::string asked = squeezed(without_server(name));
-  if (asked.empty()) return {};
+  const std::string request = squeezed(without_server(name));
+  if (request.empty()) return {};
   // server__tool is the name by which call_tool knows a tool of a server.
   const size_t between = name.find("__");
   if (between != name.npos && between > 0 && !name.starts_with("mcp__") && !name.starts_with("warder__")) {
@@ -137,13 +137,13 @@ std::string_view nearest_tool(std::string_view name, const std::vector<std::stri
     if (call_tool != offered.end()) return *call_tool;
   }
   for (const auto& [other, tool] : kOtherNames) {
-    if (asked == other && std::find(offered.begin(), offered.end(), tool) != offered.end())
+    if (request == other && std::find(offered.begin(), offered.end(), tool) != offered.end())
       return *std::find(offered.begin(), offered.end(), tool);
   }
   std::string_view nearest;
-  size_t least = asked.size() / 4 + 1;  // one letter in four may differ
+  size_t least = request.size() / 4 + 1;  // one letter in four may differ
   for (const std::string_view tool : offered) {
-    const size_t changes = distance(asked, squeezed(tool));
+    const size_t changes = distance(request, squeezed(tool));
     if (changes <= least && (nearest.empty() || changes < least)) {
       least = changes;
       nearest = tool;

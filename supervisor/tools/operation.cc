@@ -34,9 +34,9 @@ CodeHandler code_handler(OperationWork work) {
 // `json`: large arguments that the handler did not take are freed there.
 Task<mcp::ToolResult> answer_agent(const AgentHandler& handler, Work* json, mcp::RequestContext& context,
                                    Result<tenants::Requester> requester, Json arguments) {
-  FreedBeside given(json, std::move(arguments));
+  FreedBeside freed_beside(json, std::move(arguments));
   if (!requester) co_return mcp::ToolResult::error(requester.error());
-  auto running = handler(context, *requester, std::move(*given));
+  auto running = handler(context, *requester, std::move(*freed_beside));
   auto answer = co_await std::move(running);
   if (!answer) co_return mcp::ToolResult::error(answer.error());
   co_return *std::move(answer);

@@ -46,7 +46,7 @@ bool is_worth_another_try(const ServerAnswer& answer) {
          answer.data.is_object() && lists_modern(answer.data.value("supported", Json()));
 }
 
-bool tells_changes(const Json& discovered) {
+bool reports_changes(const Json& discovered) {
   const Json* at = &discovered;
   for (const char* key : {"capabilities", "tools", "listChanged"}) {
     if (!at->is_object() || !at->contains(key)) return false;
@@ -58,19 +58,19 @@ bool tells_changes(const Json& discovered) {
 }  // namespace
 
 // A request under way. If it is destroyed before the answer came, the request is cancelled at the server, too.
-class Client::Asked {
+class Client::PendingRequest {
  public:
-  Asked(Client& client, int64_t id, std::string method)
+  PendingRequest(Client& client, int64_t id, std::string method)
       : client_(client), self_(client.self_), id_(id), method_(std::move(method)) {}
-  ~Asked() {
+  ~PendingRequest() {
     if (self_.expired()) return;
-    auto found = client_.waiting_.find(id_);
-    client_.questions_.close(id_, found == client_.waiting_.end());
-    if (found == client_.waiting_.end()) return;
-    client_.waiting_.erase(found);
+    auto it = client_.waiting_.find(id_);
+    client_.questions_.close(id_, it == client_.waiting_.end());
+    if (it == client_.waiting_.end()) return;
+    client_.waiting_.erase(it);
     if (method_ != "initialize" && !client_.over_) client_.transport_->cancel(id_);  // MCP: never for initialize
   }
-  Asked(const Asked&) = delete;
+  PendingRequest(const PendingRequest&) = delete;
 
  private:
   Client& client_;
@@ -91,25 +91,25 @@ Client::Client(Loop& loop, Reading reading, std::unique_ptr<Transport> transport
                    if (!over_) transport_->send(message, {});
                  }),
       tasks_(loop) {
-  Transport::Listener heard;
-  heard.message = [this](MessageText text, std::optional<int64_t> of) { return take(std::move(text), of); };
-  heard.noise = [this](size_t bytes) { count_unasked(bytes); };
-  heard.too_long = [this] { lose_one(); };
-  heard.unanswered = [this](int64_t id, Error why) {
+  Transport::Listener incoming;
+  incoming.message = [this](MessageText text, std::optional<int64_t> of) { return take(std::move(text), of); };
+  incoming.noise = [this](size_t bytes) { count_unasked(bytes); };
+  incoming.too_long = [this] { lose_one(); };
+  incoming.unanswered = [this](int64_t id, Error why) {
     why.what = hide_secrets(this->secrets(), why.what);  // the error may quote the server
-    if (auto found = waiting_.extract(id)) found.mapped()->done.resolve(tl::unexpected<Error>(std::move(why)));
+    if (auto match = waiting_.extract(id)) match.mapped()->done.resolve(tl::unexpected<Error>(std::move(why)));
   };
-  heard.not_taken = [this](int64_t id) {
+  incoming.not_accepted = [this](int64_t id) {
     ServerAnswer answer;
-    answer.is_error = answer.not_taken = true;
+    answer.is_error = answer.not_accepted = true;
     answer.message = "the server no longer knows its session";
-    if (auto found = waiting_.extract(id)) found.mapped()->done.resolve(std::move(answer));
+    if (auto match = waiting_.extract(id)) match.mapped()->done.resolve(std::move(answer));
   };
-  heard.ended = [this](Error why) {
+  incoming.ended = [this](Error why) {
     why.what = hide_secrets(this->secrets(), why.what);
     finish(std::move(why));
   };
-  transport_->begin(std::move(heard));
+  transport_->begin(std::move(incoming));
 }
 
 Client::~Client() { tasks_.cancel_all(); }
@@ -148,7 +148,7 @@ Task<Result<>> Client::open(std::chrono::milliseconds limit, Questions questions
   auto discovered = co_await discover(limit);
   if (discovered && is_worth_another_try(*discovered)) discovered = co_await discover(limit);
   if (discovered && !discovered->is_error && lists_modern(discovered->result.value("supportedVersions", Json()))) {
-    if (tells_changes(discovered->result)) tasks_.spawn(hear_changes());
+    if (reports_changes(discovered->result)) tasks_.spawn(hear_changes());
     co_return Result<>{};
   }
   if (over_) co_return tl::unexpected<Error>(end_as_error());
@@ -213,7 +213,7 @@ Task<Result<ServerAnswer>> Client::request(Request order) {
     late.resolve_now(fail(Code::unavailable,
                           fmt::format("did not answer within {:.1f} s", static_cast<double>(limit.count()) / 1000)));
   });
-  Asked asked(*this, id, order.method);
+  PendingRequest requested(*this, id, order.method);
   if (era_ == mcp::Era::legacy && order.method == "tools/call") questions_.open(id, std::move(order.asking), clock);
   send_request(id, order);
   auto answer = co_await done;
@@ -293,8 +293,8 @@ Task<> Client::take(MessageText text, std::optional<int64_t> of) {
     if (parsed->contains("jsonrpc")) torn_.forget();  // else it may be a line within a torn message
     take_message(*parsed, of, bytes);
   } else if (parsed->is_array() && parsed->size() <= kMaxInBatch) {  // batches, of version 2025-03-26
-    for (Json& one : *parsed)
-      if (one.is_object()) take_message(one, of, bytes);
+    for (Json& item : *parsed)
+      if (item.is_object()) take_message(item, of, bytes);
   }
   if (parsed && bytes > Work::kSmall) reading_.work.free_elsewhere(*std::move(parsed));
   count_unasked(0);
@@ -306,7 +306,7 @@ Task<MessageReading> Client::read(MessageText text) {
     const NamedWork named_work(LoopWork::server_message, &reading_.owner.name);
     co_return read_message_text(secrets(), text.bytes);
   }
-  if (!text.kept) {
+  if (!text.saved) {
     auto copy = std::make_shared<const std::string>(text.bytes);
     text = {*copy, {copy, copy->data()}};
   }
@@ -334,11 +334,11 @@ void Client::take_message(Json& message, std::optional<int64_t> of, size_t bytes
 void Client::take_response(Json& message, size_t bytes) {
   const auto id = request_id(message["id"]);
   if (!id) return;
-  auto found = waiting_.find(*id);
-  if (found == waiting_.end()) return questions_.heard(*id);  // an unknown id, or the caller has left
-  auto waiting = found->second;
-  transport_->answered(found->first);
-  waiting_.erase(found);
+  auto it = waiting_.find(*id);
+  if (it == waiting_.end()) return questions_.received(*id);  // an unknown id, or the caller has left
+  auto waiting = it->second;
+  transport_->answered(it->first);
+  waiting_.erase(it);
   unasked_ = 0;
   ServerAnswer answer;
   answer.bytes = bytes;
@@ -385,10 +385,10 @@ void Client::take_notification(const Json& message) {
   const Json token = params->value("progressToken", Json()), value = params->value("progress", Json());
   const Json total = params->value("total", Json());
   if (!token.is_number_integer() || !value.is_number()) return;
-  auto found = waiting_.find(token.get<int64_t>());
-  if (found == waiting_.end() || !found->second->progress) return;
-  found->second->progress(value.get<double>(), total.is_number() ? std::optional(total.get<double>()) : std::nullopt,
-                          text_member(*params, "message"));
+  auto it = waiting_.find(token.get<int64_t>());
+  if (it == waiting_.end() || !it->second->progress) return;
+  it->second->progress(value.get<double>(), total.is_number() ? std::optional(total.get<double>()) : std::nullopt,
+                       text_member(*params, "message"));
 }
 
 }  // namespace upstream

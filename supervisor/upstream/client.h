@@ -32,10 +32,10 @@ struct ServerAnswer {
   bool is_error = false;
   int64_t code = 0;
   std::string message;
-  Json data;               // null: the error has no data
-  bool not_taken = false;  // the server forgot this session and did not run the request; a new client may repeat it
-  size_t bytes = 0;        // size of the message with the answer
-  bool is_mended = false;  // only tools/list: the answer had NaN or Infinity, which are null here
+  Json data;                  // null: the error has no data
+  bool not_accepted = false;  // the server forgot this session and did not run the request; a new client may repeat it
+  size_t bytes = 0;           // size of the message with the answer
+  bool is_mended = false;     // only tools/list: the answer had NaN or Infinity, which are null here
 };
 
 class Client {
@@ -87,7 +87,7 @@ class Client {
   std::string why_over() const;
   mcp::Era era() const { return era_; }
   // Grows with each byte and each HTTP reply received; unchanged while the server is silent.
-  uint64_t bytes_heard() const { return transport_->heard(); }
+  uint64_t received_bytes() const { return transport_->received(); }
   // Whether much of what was sent waits for the server to read it.
   bool is_sending() const { return transport_->full(); }
   // Whether a large message is in work: later messages are not heard meanwhile.
@@ -100,7 +100,7 @@ class Client {
     Progress progress;
     bool is_mended = false;  // as in ServerAnswer
   };
-  class Asked;  // a request under way; its destructor cancels it
+  class PendingRequest;  // a request under way; its destructor cancels it
   Task<> take(MessageText text, std::optional<int64_t> of);
   Task<MessageReading> read(MessageText text);
   void take_unread(MessageReading& read, std::string_view line, std::optional<int64_t> of, size_t bytes);
@@ -117,7 +117,7 @@ class Client {
   Variables secrets() const;  // all texts to hide now
   Task<Result<ServerAnswer>> discover(std::chrono::milliseconds limit);
   Task<Result<>> try_handshake(std::chrono::milliseconds limit, Questions questions);
-  Task<Result<Json>> answer_inputs(const Asking& asking, Json inputs, size_t& asked);
+  Task<Result<Json>> answer_inputs(const Asking& asking, Json inputs, size_t& requested);
   Task<> hear_changes();
 
   Loop& loop_;

@@ -78,7 +78,7 @@ void Definitions::inherit(const Definitions& before) {
 Result<Json> read_stored(int folder, const ServerConfig& config) {
   TRY(const RelativePath path, RelativePath::parse(config.name + ".json"));
   TRY(Fd file, open_regular_beneath(folder, path, O_RDONLY));
-  TRY(const std::string text, read_whole(file.get(), Definitions::kMaxBytes));
+  TRY(const std::string text, read_complete(file.get(), Definitions::kMaxBytes));
   TRY(Json document, parse_json(text));
   if (!document.is_object() || document.value("started", Json()) != fingerprint(config))
     return fail(Code::not_found, "the definitions are of another configuration of this server");

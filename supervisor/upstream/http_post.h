@@ -9,12 +9,12 @@ struct HttpTransport::Post {
   Post(Loop& loop, std::optional<int64_t> of, size_t& all) : id(of), held_by_all(all), task(loop) {}
   ~Post() {
     task.cancel_all();
-    held_by_all -= held;
+    held_by_all -= reserved;
   }
   Post(const Post&) = delete;
   std::optional<int64_t> id;
   size_t& held_by_all;
-  size_t held = 0;
+  size_t reserved = 0;
   bool is_answered = false;
   Deadline grace;
   Scope task;

@@ -11,36 +11,36 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr size_t kMaxHeld = 2 * kMaxMessage;  // bytes of all replies together
-constexpr auto kMaxListenPause = 60s;         // between two GET streams that belong to no request
+constexpr size_t kMaxReserved = 2 * kMaxMessage;  // bytes of all replies together
+constexpr auto kMaxListenPause = 60s;             // between two GET streams that belong to no request
 
 }  // namespace
 
-Result<> HttpTransport::hold(size_t& held, size_t now) {
-  held_ += now - held;
-  held = now;
-  if (held_ > kMaxHeld)
-    return fail(Code::exhausted, fmt::format("its answers together are larger than {} MB", kMaxHeld >> 20),
+Result<> HttpTransport::reserve(size_t& used, size_t now) {
+  received_bytes_ += now - used;
+  used = now;
+  if (received_bytes_ > kMaxReserved)
+    return fail(Code::exhausted, fmt::format("its answers together are larger than {} MB", kMaxReserved >> 20),
                 "ask for less data in one call");
   return {};
 }
 
 Task<HttpTransport::StreamEnd> HttpTransport::read_stream(http::Exchange& exchange, std::optional<int64_t> of,
-                                                          size_t& held, Resumption& resumption) {
+                                                          size_t& used, Resumption& resumption) {
   http::EventStream events(kMaxMessage);
   size_t unfinished = 0;
   for (;;) {
     auto part = co_await exchange.read();
     if (!part) co_return StreamEnd{std::move(part).error(), false};
     if (part->empty()) co_return StreamEnd{};
-    heard_ += part->size();
+    received_ += part->size();
     events.feed(*part);
     unfinished += part->size();
     while (auto event = events.next()) {
       unfinished = 0;
       if (event->type != "message") continue;
-      auto whole = std::make_shared<const std::string>(std::move(event->data));
-      const MessageText text{*whole, {whole, whole->data()}};
+      auto full = std::make_shared<const std::string>(std::move(event->data));
+      const MessageText text{*full, {full, full->data()}};
       co_await listener_.message(text, of);
       resumption.note(events);  // after each event: the next one may break the stream off
     }
@@ -51,7 +51,7 @@ Task<HttpTransport::StreamEnd> HttpTransport::read_stream(http::Exchange& exchan
       Error why{Code::unavailable, 0, fmt::format("more than {} MB at once", kMaxMessage >> 20), "", ""};
       co_return StreamEnd{std::move(why), true};
     }
-    auto room = hold(held, unfinished);
+    auto room = reserve(used, unfinished);
     if (!room) co_return StreamEnd{std::move(room).error(), true};
     co_await next_turn(loop_);  // other tasks first, however much the server sends
   }
@@ -61,9 +61,9 @@ Task<> HttpTransport::take_stream(std::unique_ptr<http::Exchange> exchange, cons
   Resumption resumption;
   for (;;) {
     StreamEnd end;
-    if (exchange) end = co_await read_stream(*exchange, message.id, post.held, resumption);
+    if (exchange) end = co_await read_stream(*exchange, message.id, post.reserved, resumption);
     exchange.reset();
-    (void)hold(post.held, 0);
+    (void)reserve(post.reserved, 0);
     if (post.is_answered || !message.id) co_return;
     Error why{Code::unavailable, 0, "ended its reply without an answer", "", ""};
     if (end.why) why = std::move(*end.why).within("did not finish its reply");
@@ -73,17 +73,17 @@ Task<> HttpTransport::take_stream(std::unique_ptr<http::Exchange> exchange, cons
       if (resumption.attempts() > 0) why.what += fmt::format(" ({} attempts to resume it)", resumption.attempts());
       co_return give_up(message, std::move(why), MayHaveRun::yes);
     }
-    auto again = co_await reopen(resumption, *pause);
-    if (!again) co_return give_up(message, std::move(again).error().within("broke its reply off"), MayHaveRun::yes);
-    exchange = *std::move(again);
+    auto retry = co_await reopen(resumption, *pause);
+    if (!retry) co_return give_up(message, std::move(retry).error().within("broke its reply off"), MayHaveRun::yes);
+    exchange = *std::move(retry);
   }
 }
 
 std::unique_ptr<http::Exchange> HttpTransport::get_stream(const Resumption& resumption) {
-  http::ClientRequest what = request("GET");
-  what.headers.emplace_back("Accept", http::kEventStreamType);
-  if (resumption.is_possible()) what.headers.emplace_back("Last-Event-ID", resumption.last_id());
-  return client_->start(std::move(what));
+  http::ClientRequest client_request = request("GET");
+  client_request.headers.emplace_back("Accept", http::kEventStreamType);
+  if (resumption.is_possible()) client_request.headers.emplace_back("Last-Event-ID", resumption.last_id());
+  return client_->start(std::move(client_request));
 }
 
 Task<Result<std::unique_ptr<http::Exchange>>> HttpTransport::reopen(const Resumption& resumption,
@@ -94,7 +94,7 @@ Task<Result<std::unique_ptr<http::Exchange>>> HttpTransport::reopen(const Resump
   auto exchange = get_stream(resumption);
   auto head = co_await exchange->head();
   if (!head) co_return std::unique_ptr<http::Exchange>();  // not reached now
-  heard_++;
+  received_++;
   if (tokens_ && head->status == 401) {
     CO_CHECKED(co_await replace_token(std::move(sent)));
     co_return std::unique_ptr<http::Exchange>();
@@ -108,7 +108,7 @@ Task<> HttpTransport::listen() {
   Resumption resumption;
   std::chrono::milliseconds pause = resumption.pause();
   while (!over_) {
-    const uint64_t before = heard_;
+    const uint64_t before = received_;
     if (const auto ready = co_await take_token(); !ready) co_return;  // the next call says so
     std::string sent = token_;
     auto exchange = get_stream(resumption);
@@ -125,10 +125,10 @@ Task<> HttpTransport::listen() {
     if (head && !is_stream && !resumption.is_possible()) co_return;  // no GET stream here
     if (head && !is_stream) resumption = {};                         // it no longer has the events after that id
     if (is_stream) {
-      size_t held = 0;
-      const StreamEnd end = co_await read_stream(*exchange, {}, held, resumption);
-      held_ -= held;
-      if (!end.why && heard_ > before) pause = resumption.pause();
+      size_t used = 0;
+      const StreamEnd end = co_await read_stream(*exchange, {}, used, resumption);
+      received_bytes_ -= used;
+      if (!end.why && received_ > before) pause = resumption.pause();
     }
     exchange.reset();
     co_await sleep_for(loop_, pause);

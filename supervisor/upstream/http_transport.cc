@@ -18,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr size_t kMaxPosts = 256;
-constexpr size_t kMaxRefusal = 64 << 10, kShown = 300;
+constexpr size_t kMaxRefusal = 64 << 10, kMaxListedBytes = 300;
 constexpr size_t kMaxSession = 1024;
 constexpr auto kNotification = 30s;  // time for the server to accept a notification
 constexpr auto kGrace = 1s;          // for a reply to end after its answer; then its connection can be reused
@@ -51,9 +51,9 @@ std::string excerpt(const std::string& body) {
   if (parsed && parsed->is_object()) {
     const Json error = parsed->value("error", Json());
     const Json message = error.is_object() ? error.value("message", Json()) : error;
-    if (message.is_string()) return printable(message.get<std::string>(), kShown);
+    if (message.is_string()) return printable(message.get<std::string>(), kMaxListedBytes);
   }
-  return printable(body, kShown);
+  return printable(body, kMaxListedBytes);
 }
 
 }  // namespace
@@ -77,7 +77,7 @@ HttpTransport::HttpTransport(Loop& loop, std::shared_ptr<http::HttpClient> clien
       tasks_(loop) {
   hidden_ = secret_headers(config, secrets);
   for (const auto& [name, value] : secrets) {
-    std::erase_if(headers_, [&name](const auto& one) { return one.first == name; });
+    std::erase_if(headers_, [&name](const auto& item) { return item.first == name; });
     headers_.emplace_back(name, value);
   }
 }
@@ -123,18 +123,18 @@ Task<Result<>> HttpTransport::replace_token(std::string refused) {
 }
 
 Task<HttpTransport::Reply> HttpTransport::send_post(Message& message) {
-  http::ClientRequest what = request("POST");
-  if (!message.id) what.limit = kNotification;
-  what.headers.emplace_back("Accept", "application/json, text/event-stream");
-  what.headers.emplace_back("Content-Type", "application/json");
-  what.headers.insert(what.headers.end(), message.headers.begin(), message.headers.end());
-  what.only_once = message.method == kCall;
+  http::ClientRequest client_request = request("POST");
+  if (!message.id) client_request.limit = kNotification;
+  client_request.headers.emplace_back("Accept", "application/json, text/event-stream");
+  client_request.headers.emplace_back("Content-Type", "application/json");
+  client_request.headers.insert(client_request.headers.end(), message.headers.begin(), message.headers.end());
+  client_request.only_once = message.method == kCall;
   if (tokens_) {
-    what.body = message.text;  // kept for the case that the token is refused
+    client_request.body = message.text;  // kept for the case that the token is refused
   } else {
-    what.body = std::move(message.text);
+    client_request.body = std::move(message.text);
   }
-  Reply reply{client_->start(std::move(what)), fail(Code::internal, "no reply")};
+  Reply reply{client_->start(std::move(client_request)), fail(Code::internal, "no reply")};
   reply.head = co_await reply.exchange->head();
   co_return reply;
 }
@@ -142,32 +142,32 @@ Task<HttpTransport::Reply> HttpTransport::send_post(Message& message) {
 bool HttpTransport::full() const { return posts_.size() >= kMaxPosts / 2; }
 
 void HttpTransport::send(const Json& message, Arguments arguments) {
-  Message one;
+  Message item;
   if (arguments.text) {
     const std::string before = text_before_arguments(message);
-    one.text.reserve(before.size() + arguments.text->size() + kAfterArguments.size());
-    one.text.append(before).append(*arguments.text).append(kAfterArguments);
+    item.text.reserve(before.size() + arguments.text->size() + kAfterArguments.size());
+    item.text.append(before).append(*arguments.text).append(kAfterArguments);
   } else {
-    one.text = dump_json(message);
+    item.text = dump_json(message);
   }
-  one.method = message.value("method", std::string());
-  if (message.contains("id") && !one.method.empty()) one.id = message["id"].get<int64_t>();
-  if (version_ == kModern && !one.method.empty()) {
-    one.headers = std::move(arguments.mirrored);
-    one.headers.emplace_back("Mcp-Method", one.method);
+  item.method = message.value("method", std::string());
+  if (message.contains("id") && !item.method.empty()) item.id = message["id"].get<int64_t>();
+  if (version_ == kModern && !item.method.empty()) {
+    item.headers = std::move(arguments.mirrored);
+    item.headers.emplace_back("Mcp-Method", item.method);
     const Json& params = message["params"];
     for (const char* key : {"name", "uri"})
       if (params.contains(key) && params[key].is_string())
-        one.headers.emplace_back("Mcp-Name", header_value(params[key].get<std::string>()));
+        item.headers.emplace_back("Mcp-Name", header_value(params[key].get<std::string>()));
   }
-  if (settling_) return waiting_.push_back(std::move(one));
-  settling_ = one.method == "notifications/initialized";
-  post(std::move(one));
+  if (settling_) return waiting_.push_back(std::move(item));
+  settling_ = item.method == "notifications/initialized";
+  post(std::move(item));
 }
 
 void HttpTransport::post(Message message) {
   if (over_) return;
-  auto one = std::make_shared<Post>(loop_, message.id, held_);
+  auto item = std::make_shared<Post>(loop_, message.id, received_bytes_);
   if (posts_.size() >= kMaxPosts) {
     if (message.id)
       loop_.defer([weak = std::weak_ptr(self_), id = *message.id] {
@@ -176,25 +176,25 @@ void HttpTransport::post(Message message) {
       });
     return;
   }
-  posts_.emplace(++last_post_, one);
-  one->task.spawn(carry(one, std::move(message)));
+  posts_.emplace(++last_post_, item);
+  item->task.spawn(carry(item, std::move(message)));
 }
 
 // The post owns this task, so a later turn of the loop destroys the post.
 Task<> HttpTransport::carry(std::shared_ptr<Post> post, Message message) {
   std::weak_ptr<HttpTransport*> self = self_;
   Loop& loop = loop_;
-  Post& one = *post;
+  Post& item = *post;
   post.reset();  // the post owns this task; a reference in the task would be a cycle
-  co_await converse(message, one);
+  co_await converse(message, item);
   if (message.method == "notifications/initialized") {
     settling_ = false;
     tasks_.spawn(listen());
     for (auto& next : std::exchange(waiting_, {})) this->post(std::move(next));
   }
-  loop.defer([self, gone = &one] {
+  loop.defer([self, exited = &item] {
     if (auto alive = self.lock())
-      std::erase_if((*alive)->posts_, [gone](const auto& entry) { return entry.second.get() == gone; });
+      std::erase_if((*alive)->posts_, [exited](const auto& entry) { return entry.second.get() == exited; });
   });
 }
 
@@ -202,29 +202,29 @@ Task<> HttpTransport::converse(Message& message, Post& post) {
   needs_login_ = false;
   auto ready = co_await take_token();
   if (!ready) {
-    heard_++;  // the server does not hang: it was not asked
+    received_++;  // the server does not hang: it was not asked
     needs_login_ = true;
     co_return give_up(message, std::move(ready).error(), MayHaveRun::no);
   }
   std::string sent = token_;
   Reply reply = co_await send_post(message);
   if (tokens_ && reply.head && reply.head->status == 401) {
-    heard_++;
+    received_++;
     reply.exchange.reset();
     auto renewed = co_await replace_token(std::move(sent));
     if (!renewed) {
       needs_login_ = true;
       co_return give_up(message, std::move(renewed).error(), MayHaveRun::no);
     }
-    Reply again = co_await send_post(message);
-    reply = std::move(again);
+    Reply retry = co_await send_post(message);
+    reply = std::move(retry);
   }
   auto& [exchange, head] = reply;
   if (!head) {
     const MayHaveRun may_have_run = exchange->may_be_sent() ? MayHaveRun::yes : MayHaveRun::no;
     co_return unreached(message, std::move(head).error(), may_have_run);
   }
-  heard_++;  // a reply of any status shows that the server runs
+  received_++;  // a reply of any status shows that the server runs
   if (message.method == "initialize" && head->status == 200) {
     session_ = head->header("mcp-session-id");
     if (session_.size() > kMaxSession || !is_visible(session_)) session_.clear();
@@ -233,17 +233,17 @@ Task<> HttpTransport::converse(Message& message, Post& post) {
     co_await take_stream(std::move(exchange), message, post);
     co_return;
   }
-  auto body = co_await read_body(*exchange, head->status == 200 ? kMaxMessage : kMaxRefusal, post.held);
+  auto body = co_await read_body(*exchange, head->status == 200 ? kMaxMessage : kMaxRefusal, post.reserved);
   if (head->status == 200 && body) {
-    auto whole = std::make_shared<const std::string>(*std::move(body));
-    const MessageText text{*whole, {whole, whole->data()}};
+    auto full = std::make_shared<const std::string>(*std::move(body));
+    const MessageText text{*full, {full, full->data()}};
     co_await listener_.message(text, message.id);
     co_return give_up(message, Error{Code::unavailable, 0, "sent a reply that is not an MCP answer", "", ""},
                       MayHaveRun::yes);
   }
   if (head->status == 200) co_return give_up(message, std::move(body).error(), MayHaveRun::yes);
-  const std::string said = body ? *std::move(body) : std::string();
-  co_await take_refusal(*head, message, said);
+  const std::string statement = body ? *std::move(body) : std::string();
+  co_await take_refusal(*head, message, statement);
 }
 
 // Without effect if the request is answered.
@@ -280,7 +280,7 @@ Task<> HttpTransport::take_refusal(const http::ReplyHead& head, const Message& m
   // A forgotten session is 404 in the specification. Some servers send 400 and name the session in the text.
   const bool forgotten = head.status == 404 || (head.status == 400 && speaks_of_session(body));
   if (!session_.empty() && forgotten && message.method != "initialize") {
-    listener_.not_taken(*message.id);
+    listener_.not_accepted(*message.id);
     co_return over(Error{Code::unavailable, 0, "no longer knows its session", "", ""});
   }
   needs_login_ = is_about_token && (head.status == 401 || missing_scopes(head));
@@ -292,7 +292,7 @@ Error HttpTransport::refusal_of(const http::ReplyHead& head, const std::string& 
   Variables hidden = late_secrets();
   hidden.insert(hidden.end(), hidden_.begin(), hidden_.end());
   Error error{Code::unavailable, 0, fmt::format("answered with HTTP status {}", head.status), "", ""};
-  if (const std::string said = excerpt(hide_secrets(hidden, body)); !said.empty()) error.what += ": " + said;
+  if (const std::string text = excerpt(hide_secrets(hidden, body)); !text.empty()) error.what += ": " + text;
   if (head.status == 401 || head.status == 403)
     error.hint = "add the server's credentials to `secrets`: \"Authorization\" and the path of a file";
   if (tokens_ && head.status == 401) error.hint = tokens_->needs_login("").hint;
@@ -303,21 +303,21 @@ Error HttpTransport::refusal_of(const http::ReplyHead& head, const std::string& 
     error.hint = tokens_->more_scopes_hint(*scopes);
   }
   if (head.status >= 300 && head.status < 400) {
-    error.what += " to " + printable(hide_secrets(hidden, head.header("location")), kShown);
+    error.what += " to " + printable(hide_secrets(hidden, head.header("location")), kMaxListedBytes);
     error.hint = "redirects are not followed: write the new URL into the configuration";
   }
   return error;
 }
 
-Task<Result<std::string>> HttpTransport::read_body(http::Exchange& exchange, size_t most, size_t& held) {
+Task<Result<std::string>> HttpTransport::read_body(http::Exchange& exchange, size_t max, size_t& used) {
   std::string body;
   for (;;) {
     CO_TRY(const std::string part, co_await exchange.read());
     if (part.empty()) co_return body;
-    heard_ += part.size();
+    received_ += part.size();
     body += part;
-    CO_CHECKED(hold(held, body.size()));
-    if (body.size() > most)
+    CO_CHECKED(reserve(used, body.size()));
+    if (body.size() > max)
       co_return fail(Code::unavailable, fmt::format("answered with more than {} MB", kMaxMessage >> 20),
                      "ask for less data");
   }

@@ -34,7 +34,7 @@ class HttpTransport : public Transport {
   void speak(const std::string& version) override { version_ = version; }
   void close() override;
   bool full() const override;
-  uint64_t heard() const override { return heard_; }
+  uint64_t received() const override { return received_; }
   bool needs_login() const override { return needs_login_; }
   Variables late_secrets() const override;
 
@@ -64,15 +64,15 @@ class HttpTransport : public Transport {
     bool is_lost = false;      // a part of the stream was dropped: it must not be resumed
   };
   // Reads events until the stream ends.
-  Task<StreamEnd> read_stream(http::Exchange& exchange, std::optional<int64_t> of, size_t& held,
+  Task<StreamEnd> read_stream(http::Exchange& exchange, std::optional<int64_t> of, size_t& reserved,
                               Resumption& resumption);
   // Reads the stream of a reply until its answer came, and resumes it where it breaks off.
   Task<> take_stream(std::unique_ptr<http::Exchange> exchange, const Message& message, Post& post);
   // Waits, and asks for the rest of a stream. nullptr: this attempt failed. Errors: the server does not resume it.
   Task<Result<std::unique_ptr<http::Exchange>>> reopen(const Resumption& resumption, std::chrono::milliseconds pause);
   std::unique_ptr<http::Exchange> get_stream(const Resumption& resumption);
-  Task<Result<std::string>> read_body(http::Exchange& exchange, size_t most, size_t& held);
-  Result<> hold(size_t& held, size_t now);
+  Task<Result<std::string>> read_body(http::Exchange& exchange, size_t max, size_t& reserved);
+  Result<> reserve(size_t& reserved, size_t now);
   Task<> take_refusal(const http::ReplyHead& head, const Message& message, const std::string& body);
   // Whether the server may have begun the call. The error says so then, because the call may have had effects.
   enum class MayHaveRun { no, yes };
@@ -95,8 +95,8 @@ class HttpTransport : public Transport {
   bool settling_ = false;                       // "initialized" is being sent; later messages wait in waiting_
   std::vector<Message> waiting_;
   std::map<uint64_t, std::shared_ptr<Post>> posts_;
-  uint64_t last_post_ = 0, heard_ = 0;
-  size_t held_ = 0;  // bytes of incomplete replies
+  uint64_t last_post_ = 0, received_ = 0;
+  size_t received_bytes_ = 0;  // bytes of incomplete replies
   bool over_ = false;
   std::shared_ptr<HttpTransport*> self_;  // weak references guard work in later turns of the loop
   Scope tasks_;                           // last: cancelled first

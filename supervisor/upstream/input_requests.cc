@@ -24,22 +24,22 @@ bool wants_input(const ServerAnswer& answer) {
 
 Task<Result<ServerAnswer>> Client::call(Request order) {
   order.method = "tools/call";
-  auto left = order.limit;
-  size_t asked = 0;
+  auto remaining = order.limit;
+  size_t requested = 0;
   for (size_t round = 0; round <= kMaxRounds; round++) {
-    const auto begun = Monotonic::now();
+    const auto started = Monotonic::now();
     Request once = order;
-    once.limit = left;
+    once.limit = remaining;
     CO_TRY(ServerAnswer answer, co_await request(std::move(once)));
     if (era_ == mcp::Era::legacy || !wants_input(answer)) co_return answer;
-    left = std::max<std::chrono::milliseconds>(
-        left - std::chrono::duration_cast<std::chrono::milliseconds>(Monotonic::now() - begun), 1ms);
+    remaining = std::max<std::chrono::milliseconds>(
+        remaining - std::chrono::duration_cast<std::chrono::milliseconds>(Monotonic::now() - started), 1ms);
     Json state = answer.result.value("requestState", Json());
     if (!state.is_null() && (!state.is_string() || state.get_ref<const std::string&>().size() > kMaxState))
       co_return fail(Code::unavailable, "sent a requestState that is not a string of at most 256 KB");
     for (const char* key : {"inputResponses", "requestState"}) order.params.erase(key);
     if (Json inputs = answer.result.value("inputRequests", Json()); !inputs.is_null()) {
-      CO_TRY(order.params["inputResponses"], co_await answer_inputs(order.asking, std::move(inputs), asked));
+      CO_TRY(order.params["inputResponses"], co_await answer_inputs(order.asking, std::move(inputs), requested));
     }
     if (!state.is_null()) order.params["requestState"] = std::move(state);
   }
@@ -47,7 +47,7 @@ Task<Result<ServerAnswer>> Client::call(Request order) {
 }
 
 // Questions are asked one after the other: a person reads one form at a time.
-Task<Result<Json>> Client::answer_inputs(const Asking& asking, Json inputs, size_t& asked) {
+Task<Result<Json>> Client::answer_inputs(const Asking& asking, Json inputs, size_t& requested) {
   Json responses = Json::object();
   if (!inputs.is_object() || inputs.size() > kMaxInputs)
     co_return fail(Code::unavailable,
@@ -60,9 +60,9 @@ Task<Result<Json>> Client::answer_inputs(const Asking& asking, Json inputs, size
                                  printable(method.is_string() ? method.get<std::string>() : "nothing", 64)));
     Work::Owner owner = reading_.owner;
     auto question = co_await read_question_in_turn(reading_.work, std::move(owner), input->value("params", Json()));
-    Reply said;
-    if (question && asking.ask && asked++ < kMaxQuestions) said = co_await asking.ask(*std::move(question));
-    responses[input.key()] = said.result();
+    Reply reply;
+    if (question && asking.ask && requested++ < kMaxQuestions) reply = co_await asking.ask(*std::move(question));
+    responses[input.key()] = reply.result();
   }
   co_return responses;
 }

@@ -91,7 +91,7 @@ class Jailed : public ServerProcess {
 }  // namespace
 
 Task<Result<std::unique_ptr<ServerProcess>>> start_in_jail(jail::Host& host, const ServerConfig& config,
-                                                           Variables secrets, JailedStart what) {
+                                                           Variables secrets, JailedStart start) {
   static uint64_t started = 0;
   jail::Spec spec;
   spec.name = fmt::format("server-{}", ++started);
@@ -99,32 +99,32 @@ Task<Result<std::unique_ptr<ServerProcess>>> start_in_jail(jail::Host& host, con
   spec.command = {"/bin/sh", "-c", kBecome, "sh"};
   spec.command.insert(spec.command.end(), config.command.begin(), config.command.end());
   spec.guest = jail::Spec::Guest::stream;
-  spec.limits = what.policy.limits.standard;
-  spec.limits.tasks = config.processes > 0 ? config.processes : what.policy.limits.maximum.tasks;
+  spec.limits = start.policy.limits.standard;
+  spec.limits.tasks = config.processes > 0 ? config.processes : start.policy.limits.maximum.tasks;
   if (config.memory_bytes > 0) spec.limits.memory_bytes = config.memory_bytes;
   spec.limits.cpu = std::chrono::milliseconds(0);  // no limit: a server runs for a long time
-  spec.isolation = what.policy.isolation;
-  spec.filter = what.policy.filter;
+  spec.isolation = start.policy.isolation;
+  spec.filter = start.policy.filter;
   spec.environment = config.environment;
   for (auto& [name, value] : secrets) spec.environment[name] = std::move(value);
-  spec.listens = config.egress.is_on() && what.network;
+  spec.listens = config.egress.is_on() && start.network;
   if (spec.listens) jail::add_proxy(spec.environment);
   const uint64_t memory_bytes = spec.limits.memory_bytes;
   CO_TRY(std::unique_ptr<jail::Jail> jail, co_await jail::Jail::build(host, std::move(spec)));
   jail::WorkspaceMount folder;
-  folder.directory = what.folder;
-  auto shown = co_await jail->attach(std::move(folder));
-  if (!shown && shown.error().err == EPERM && !config.folder.empty())
+  folder.directory = start.folder;
+  auto visible = co_await jail->attach(std::move(folder));
+  if (!visible && visible.error().err == EPERM && !config.folder.empty())
     co_return fail(
         Code::unavailable,
         "its folder did not exist when the daemon started, or contains the daemon's own files, so jails cannot "
         "receive it",
         "restart the daemon, or name another folder");
-  CO_CHECKED(std::move(shown));
-  jail->use_disk(std::move(what.disk));
+  CO_CHECKED(std::move(visible));
+  jail->use_disk(std::move(start.disk));
   std::unique_ptr<ServerNetwork::Use> network;
   if (jail->listener()) {
-    CO_TRY(network, co_await what.network->open(config, what.tenant, jail->listener().get()));
+    CO_TRY(network, co_await start.network->open(config, start.tenant, jail->listener().get()));
   }
   auto process = std::make_unique<Jailed>(host, std::move(jail), std::move(network), memory_bytes);
   if (::send(process->in().get(), "\n", 1, MSG_NOSIGNAL | MSG_DONTWAIT) != 1)

@@ -25,8 +25,8 @@ Result<std::shared_ptr<const KnownTool>> KnownTool::read(Json definition) {
 }
 
 const Json* KnownTool::member(const char* key) const {
-  const auto found = definition_->find(key);
-  return found == definition_->end() ? nullptr : &*found;
+  const auto it = definition_->find(key);
+  return it == definition_->end() ? nullptr : &*it;
 }
 
 // Two calls may compile at once: the lock is not held meanwhile, as a job never waits for another one.

@@ -20,7 +20,7 @@ Task<> LineStream::read(AsyncFd& in, Transport::Listener& listener) {
       continue;
     }
     if (got <= 0) co_return;
-    heard_ += static_cast<uint64_t>(got);
+    received_ += static_cast<uint64_t>(got);
     lines_.commit(static_cast<size_t>(got));
     while (auto item = lines_.next()) {
       if (item->kind == mcp::LineSplitter::Kind::line) {

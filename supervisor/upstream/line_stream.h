@@ -26,14 +26,14 @@ class LineStream {
   void send_cancelled(int64_t id);
   void close() { outbox_.close(); }
   bool full() const { return outbox_.full(); }
-  uint64_t heard() const { return heard_; }      // bytes
-  bool is_taking() const { return is_taking_; }  // the listener has a message in work
+  uint64_t received() const { return received_; }  // bytes
+  bool is_taking() const { return is_taking_; }    // the listener has a message in work
 
  private:
   Loop& loop_;
   mcp::Outbox outbox_;
   mcp::LineSplitter lines_{kMaxMessage};
-  uint64_t heard_ = 0;
+  uint64_t received_ = 0;
   bool is_taking_ = false;
 };
 

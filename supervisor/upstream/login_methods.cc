@@ -15,8 +15,8 @@ constexpr size_t kMaxLoginScopes = 64;
 Result<std::vector<std::string>> read_scopes(sd_bus_message* call) {
   std::vector<std::string> scopes;
   int r = sd_bus_message_enter_container(call, 'a', "s");
-  for (const char* one = nullptr; r >= 0 && (r = sd_bus_message_read(call, "s", &one)) > 0;)
-    if (scopes.size() <= kMaxLoginScopes) scopes.emplace_back(one);
+  for (const char* value = nullptr; r >= 0 && (r = sd_bus_message_read(call, "s", &value)) > 0;)
+    if (scopes.size() <= kMaxLoginScopes) scopes.emplace_back(value);
   if (r >= 0) r = sd_bus_message_exit_container(call);
   if (r < 0) return fail_errno(-r, "read the scopes", Code::invalid);
   if (scopes.size() > kMaxLoginScopes) return fail(Code::invalid, "more than 64 scopes");
@@ -59,9 +59,9 @@ Task<Result<MessagePtr>> begin_login(UpstreamServers& servers, MessagePtr call, 
   CO_TRY(std::vector<std::string> scopes, read_scopes(call.get()));
   CO_TRY(const std::string owner, co_await login_owner(servers, share(call.get()), authority, server, tenant));
   log_notice("D-Bus: a login at the upstream server {} begins, for {}", printable(server, 64), shown_owner(owner));
-  CO_TRY(const auto begun, co_await servers.begin_login(server, owner, redirect, std::move(scopes)));
+  CO_TRY(const auto started, co_await servers.begin_login(server, owner, redirect, std::move(scopes)));
   CO_TRY(MessagePtr reply, reply_to(call.get()));
-  if (int r = sd_bus_message_append(reply.get(), "ss", begun.first.c_str(), begun.second.c_str()); r < 0)
+  if (int r = sd_bus_message_append(reply.get(), "ss", started.first.c_str(), started.second.c_str()); r < 0)
     co_return fail_errno(-r, "answer with the URL");
   co_return reply;
 }

@@ -16,7 +16,7 @@ inline oauth::TokenTarget target_of(const ServerConfig& config) {
 
 // The owner of the login that a caller uses: the account of the tenant, without its workspace; empty: all tenants.
 inline std::string login_owner(const ServerConfig& config, std::string_view tenant) {
-  if (config.sharing == ServerConfig::Sharing::everybody) return {};
+  if (config.sharing == ServerConfig::Sharing::all_users) return {};
   return std::string(tenants::account_of(tenant));
 }
 

@@ -19,36 +19,36 @@ Result<UpstreamServers::ServerPtr> UpstreamServers::server_with_login(std::strin
 }
 
 Result<bool> UpstreamServers::is_login_shared(std::string_view server) const {
-  TRY(const ServerPtr found, server_with_login(server));
-  return found->config.sharing == ServerConfig::Sharing::everybody;
+  TRY(const ServerPtr server_ptr, server_with_login(server));
+  return server_ptr->config.sharing == ServerConfig::Sharing::all_users;
 }
 
 Task<Result<std::pair<std::string, std::string>>> UpstreamServers::begin_login(std::string server, std::string owner,
                                                                                std::string redirect,
                                                                                std::vector<std::string> scopes) {
-  CO_TRY(const ServerPtr found, server_with_login(server));
-  auto target = target_of(found->config);
-  auto begun = co_await logins_->begin(std::move(target), std::move(owner), std::move(redirect), std::move(scopes));
-  if (!begun) co_return tl::unexpected<Error>(std::move(begun).error().within(fmt::format("server '{}'", server)));
-  co_return std::pair(begun->id, begun->url);
+  CO_TRY(const ServerPtr server_ptr, server_with_login(server));
+  auto target = target_of(server_ptr->config);
+  auto it = co_await logins_->begin(std::move(target), std::move(owner), std::move(redirect), std::move(scopes));
+  if (!it) co_return tl::unexpected<Error>(std::move(it).error().within(fmt::format("server '{}'", server)));
+  co_return std::pair(it->id, it->url);
 }
 
 Task<Result<>> UpstreamServers::finish_login(std::string server, std::string owner, std::string id,
                                              std::string redirected) {
-  CO_TRY(const ServerPtr found, server_with_login(server));
+  CO_TRY(const ServerPtr server_ptr, server_with_login(server));
   oauth::LoginName name(server, owner);
   auto finished = co_await logins_->finish(std::move(id), std::move(name), std::move(redirected));
   if (!finished)
     co_return tl::unexpected<Error>(std::move(finished).error().within(fmt::format("server '{}'", server)));
   // Connections that failed without the login need no pause any more.
-  for (auto& [tenant, waiting] : found->connections)
-    if (login_owner(found->config, tenant) == owner) waiting->forget_failures();
-  const bool is_shared = found->config.sharing == ServerConfig::Sharing::everybody;
-  const Caller caller = is_shared ? settings_.nobody : tester(owner);
-  if (!make_room_for(*found, caller)) co_return Result<>{};
-  ServerConnection& connection = connection_of(*found, caller);
+  for (auto& [tenant, waiting] : server_ptr->connections)
+    if (login_owner(server_ptr->config, tenant) == owner) waiting->forget_failures();
+  const bool is_shared = server_ptr->config.sharing == ServerConfig::Sharing::all_users;
+  const Caller caller = is_shared ? settings_.no_user : tester(owner);
+  if (!make_room_for(*server_ptr, caller)) co_return Result<>{};
+  ServerConnection& connection = connection_of(*server_ptr, caller);
   connection.forget_failures();
-  auto how = start_of(*found, caller);
+  auto how = start_of(*server_ptr, caller);
   auto started = co_await connection.ready(std::move(how));
   if (!started) log_warning("upstream server {}: logged in, but: {}", server, started.error().what);
   if (!is_shared) connection.rest();
@@ -56,18 +56,18 @@ Task<Result<>> UpstreamServers::finish_login(std::string server, std::string own
 }
 
 Task<Result<std::pair<bool, std::string>>> UpstreamServers::log_out(std::string server, std::string owner) {
-  CO_TRY(const ServerPtr found, server_with_login(server));
-  auto target = target_of(found->config);
+  CO_TRY(const ServerPtr server_ptr, server_with_login(server));
+  auto target = target_of(server_ptr->config);
   CO_TRY(oauth::Logout done, co_await logins_->log_out(std::move(target), owner));
-  for (auto& [tenant, connection] : found->connections)
-    if (login_owner(found->config, tenant) == owner) connection->rest();
+  for (auto& [tenant, connection] : server_ptr->connections)
+    if (login_owner(server_ptr->config, tenant) == owner) connection->rest();
   co_return std::pair(done.was_there, std::move(done.not_revoked));
 }
 
 // The connection of a test has the login of the account, and a name that no tenant's call has: a call has its own
 // connection, under the policy of its tenant.
 Caller UpstreamServers::tester(const std::string& account) const {
-  Caller caller = settings_.nobody;
+  Caller caller = settings_.no_user;
   caller.tenant = account + "//test";
   return caller;
 }
@@ -89,7 +89,7 @@ void UpstreamServers::note_login(const Server& server, ServerStatus& status) con
   }
   status.logins = static_cast<uint32_t>(logins_->book().count_of(server.config.name));
   status.login = status.logins > 0 ? Login::present : Login::needed;
-  if (server.config.sharing != ServerConfig::Sharing::everybody) return;
+  if (server.config.sharing != ServerConfig::Sharing::all_users) return;
   const oauth::Tokens* tokens = logins_->login(target_of(server.config), "");
   if (!tokens) status.login = Login::needed;
   // With a refresh token, the login lasts beyond the end of the token.

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMaxMessageValueBytes = 128 << 20;  // memory of one message's values, beside its text
 constexpr size_t kCountFrom = 64 << 10;              // bytes; shorter messages cannot hold so many values
-constexpr size_t kMaxShown = 120;                    // bytes of a text that an error quotes
+constexpr size_t kMaxListed = 120;                   // bytes of a text that an error quotes
 
 std::optional<int64_t> number_of(std::string_view text) {
   int64_t number = 0;
@@ -23,9 +23,9 @@ std::optional<int64_t> number_of(std::string_view text) {
 }
 
 std::optional<int64_t> answered_by(const EnvelopeScan& scan) {
-  const auto found = scan.found();
-  if (!found || found->kind != EnvelopeScan::Kind::response) return {};
-  std::string_view id = found->raw_id;
+  const auto match = scan.found();
+  if (!match || match->kind != EnvelopeScan::Kind::response) return {};
+  std::string_view id = match->raw_id;
   if (id.size() > 2 && id.starts_with('"') && id.ends_with('"')) id = id.substr(1, id.size() - 2);
   return number_of(id);
 }
@@ -82,7 +82,7 @@ MessageReading read_message_text(const Variables& secrets, std::string_view text
       read.problem = "NaN or Infinity, which JSON does not have";
     }
   }
-  read.problem += ": " + printable(text.substr(0, whole_utf8_prefix(text.substr(0, kMaxShown))), kMaxShown);
+  read.problem += ": " + printable(text.substr(0, whole_utf8_prefix(text.substr(0, kMaxListed))), kMaxListed);
   return read;
 }
 

@@ -19,7 +19,7 @@ constexpr size_t kMax = 32;
 size_t count_marks(const Json& value, int depth) {
   if (depth > kMaxJsonDepth || !value.is_structured()) return 0;
   size_t all = value.is_object() && value.contains(kMark) ? 1 : 0;
-  for (const Json& one : value) all += count_marks(one, depth + 1);
+  for (const Json& item : value) all += count_marks(item, depth + 1);
   return all;
 }
 
@@ -54,8 +54,8 @@ Result<std::vector<Mirrored>> read_mirrored(const Json& schema) {
   CHECKED(read_properties(schema, path, all));
   if (all.size() != marks) return fail(Code::invalid, "x-mcp-header is at a place without an argument");
   std::set<std::string> names;
-  for (const auto& one : all) {
-    std::string name = lower_case(one.header);
+  for (const auto& item : all) {
+    std::string name = lower_case(item.header);
     if (!names.insert(name).second) return fail(Code::invalid, "two arguments have the same x-mcp-header");
   }
   return all;
@@ -63,11 +63,11 @@ Result<std::vector<Mirrored>> read_mirrored(const Json& schema) {
 
 Transport::Headers mirror(const std::vector<Mirrored>& all, const Json& arguments) {
   Transport::Headers headers;
-  for (const auto& one : all) {
+  for (const auto& item : all) {
     const Json* at = &arguments;
-    for (const auto& key : one.path) at = at && at->is_object() && at->contains(key) ? &(*at)[key] : nullptr;
+    for (const auto& key : item.path) at = at && at->is_object() && at->contains(key) ? &(*at)[key] : nullptr;
     if (!at || at->is_null() || at->is_structured()) continue;
-    headers.emplace_back(one.header, header_value(at->is_string() ? at->get<std::string>() : dump_json(*at)));
+    headers.emplace_back(item.header, header_value(at->is_string() ? at->get<std::string>() : dump_json(*at)));
   }
   return headers;
 }

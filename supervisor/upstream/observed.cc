@@ -42,10 +42,10 @@ bool is_identifier(const std::string& name) {
   });
 }
 
-uint32_t count_of(const Json& kept, const char* key) {
-  auto found = kept.find(key);
-  return found != kept.end() && found->is_number_unsigned()
-             ? static_cast<uint32_t>(std::min<uint64_t>(found->get<uint64_t>(), 1u << 30))
+uint32_t count_of(const Json& saved, const char* key) {
+  auto it = saved.find(key);
+  return it != saved.end() && it->is_number_unsigned()
+             ? static_cast<uint32_t>(std::min<uint64_t>(it->get<uint64_t>(), 1u << 30))
              : 0;
 }
 
@@ -66,9 +66,9 @@ void Shape::see_object(const Json& value, int depth) {
   for (auto member = value.begin(); !map_ && member != value.end(); ++member) {
     map_ = !is_identifier(member.key()) || (members_.size() == kMaxMembers && !members_.contains(member.key()));
     if (map_) break;
-    Member& one = members_[member.key()];
-    one.seen++;
-    one.shape.see(member.value(), depth + 1);
+    Member& item = members_[member.key()];
+    item.seen++;
+    item.shape.see(member.value(), depth + 1);
   }
   if (map_) members_.clear();
 }
@@ -106,52 +106,52 @@ Json Shape::schema() const {
 }
 
 Json Shape::to_json() const {
-  Json kept{{"kinds", kinds_}};
-  if (objects_ > 0) kept["objects"] = objects_;
-  if (map_) kept["map"] = true;
+  Json saved{{"kinds", kinds_}};
+  if (objects_ > 0) saved["objects"] = objects_;
+  if (map_) saved["map"] = true;
   for (const auto& [name, member] : members_) {
-    Json& one = kept["members"][name];
-    one = member.shape.to_json();
-    one["seen"] = member.seen;
+    Json& item = saved["members"][name];
+    item = member.shape.to_json();
+    item["seen"] = member.seen;
   }
-  if (!items_.empty()) kept["items"] = items_.front().to_json();
-  return kept;
+  if (!items_.empty()) saved["items"] = items_.front().to_json();
+  return saved;
 }
 
-Shape Shape::from_json(const Json& kept, int depth) {
+Shape Shape::from_json(const Json& saved, int depth) {
   Shape shape;
-  if (!kept.is_object() || depth > kMaxDepth) return shape;
-  shape.kinds_ = count_of(kept, "kinds") & kAll;
-  shape.objects_ = count_of(kept, "objects");
-  shape.map_ = kept.value("map", Json()) == true;
-  if (auto members = kept.find("members"); members != kept.end() && members->is_object())
+  if (!saved.is_object() || depth > kMaxDepth) return shape;
+  shape.kinds_ = count_of(saved, "kinds") & kAll;
+  shape.objects_ = count_of(saved, "objects");
+  shape.map_ = saved.value("map", Json()) == true;
+  if (auto members = saved.find("members"); members != saved.end() && members->is_object())
     for (const auto& [name, one] : members->items())
       if (one.is_object() && is_identifier(name) && shape.members_.size() < kMaxMembers)
         shape.members_[name] = {count_of(one, "seen"), from_json(one, depth + 1)};
-  if (auto items = kept.find("items"); items != kept.end()) shape.items_.push_back(from_json(*items, depth + 1));
+  if (auto items = saved.find("items"); items != saved.end()) shape.items_.push_back(from_json(*items, depth + 1));
   return shape;
 }
 
 bool Observed::see(const Json& value) {
-  if (results >= kMax || told >= kMaxTold) return false;
+  if (results >= kMax || reported >= kMaxReported) return false;
   results++;
   shape.see(value);
   if (results < kNeeded) return false;
   Json now = shape.schema();
   if (now == schema) return false;
   schema = std::move(now);
-  told++;
+  reported++;
   return true;
 }
 
-Json Observed::to_json() const { return {{"results", results}, {"told", told}, {"shape", shape.to_json()}}; }
+Json Observed::to_json() const { return {{"results", results}, {"told", reported}, {"shape", shape.to_json()}}; }
 
-Observed Observed::from_json(const Json& kept) {
+Observed Observed::from_json(const Json& saved) {
   Observed observed;
-  if (!kept.is_object()) return observed;
-  observed.results = count_of(kept, "results");
-  observed.told = count_of(kept, "told");
-  observed.shape = Shape::from_json(kept.value("shape", Json()));
+  if (!saved.is_object()) return observed;
+  observed.results = count_of(saved, "results");
+  observed.reported = count_of(saved, "told");
+  observed.shape = Shape::from_json(saved.value("shape", Json()));
   if (observed.results >= kNeeded) observed.schema = observed.shape.schema();
   return observed;
 }

@@ -29,7 +29,7 @@ class Shape {
   Json schema() const;
   // The form as it is stored in a file. from_json() ignores invalid parts.
   Json to_json() const;
-  static Shape from_json(const Json& kept, int depth = 0);
+  static Shape from_json(const Json& saved, int depth = 0);
 
  private:
   struct Member;
@@ -50,18 +50,18 @@ struct Shape::Member {
 
 // The results of one tool.
 struct Observed {
-  static constexpr uint32_t kNeeded = 2;   // results before there is a schema
-  static constexpr uint32_t kMax = 64;     // results that are read
-  static constexpr uint32_t kMaxTold = 5;  // changes of `schema`; each one rewrites all stubs
+  static constexpr uint32_t kNeeded = 2;       // results before there is a schema
+  static constexpr uint32_t kMax = 64;         // results that are read
+  static constexpr uint32_t kMaxReported = 5;  // changes of `schema`; each one rewrites all stubs
   uint32_t results = 0;
-  uint32_t told = 0;
+  uint32_t reported = 0;
   Shape shape;
   Json schema;  // null: too few results yet
 
   // Notes one result. True: `schema` has changed.
   bool see(const Json& value);
   Json to_json() const;
-  static Observed from_json(const Json& kept);
+  static Observed from_json(const Json& saved);
 };
 
 // ObservedResults: the results of all tools of one server. May be used on any thread.

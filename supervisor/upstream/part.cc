@@ -26,7 +26,7 @@ UpstreamServers::Settings settings_of(Options& options, const StateFolder& state
   UpstreamServers::Settings settings;
   settings.servers = std::exchange(options.servers, {});
   settings.definitions = state.servers;
-  settings.nobody = {"", policies.standard(), -1, state.servers};
+  settings.no_user = {"", policies.standard(), -1, state.servers};
   settings.disk = &disk;
   settings.network = network;
   settings.login_key = key.of_logins();

@@ -59,6 +59,6 @@ struct JailedStart {
 // Starts the server in its own jail: no network but the hosts of its `egress`, its folder as /workspace, the policy's
 // limits and system calls.
 Task<Result<std::unique_ptr<ServerProcess>>> start_in_jail(jail::Host& host, const ServerConfig& config,
-                                                           Variables secrets, JailedStart what);
+                                                           Variables secrets, JailedStart start);
 
 }  // namespace upstream

@@ -14,17 +14,16 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
-tl::unexpected<Error> wrong(const std::string& where, std::string_view what) {
-  return fail(Code::invalid, fmt::format("{}: {}", where, what));
+tl::unexpected<Error> wrong(const std::string& where, std::string_view problem) {
+  return fail(Code::invalid, fmt::format("{}: {}", where, problem));
 }
 
 // A text that an answer may repeat, like a choice, cannot be changed: it is refused if it would need cleaning.
-Result<std::string> exact_text(const Json& value, const std::string& where, size_t most) {
+Result<std::string> exact_text(const Json& value, const std::string& where, size_t max) {
   if (!value.is_string()) return wrong(where, "not a text");
   const std::string& text = value.get_ref<const std::string&>();
-  if (text.size() > most) return wrong(where, fmt::format("longer than {} bytes", most));
-  if (shown_text(text, most, Newlines::replace) != text)
-    return wrong(where, "contains characters that cannot be shown");
+  if (text.size() > max) return wrong(where, fmt::format("longer than {} bytes", max));
+  if (shown_text(text, max, Newlines::replace) != text) return wrong(where, "contains characters that cannot be shown");
   return text;
 }
 
@@ -50,9 +49,9 @@ Result<> take_sizes(const Json& from, Json& into, const std::string& where, std:
   return {};
 }
 
-Result<> check_known(const Json& object, const std::string& where, std::initializer_list<std::string_view> known) {
+Result<> check_keys(const Json& object, const std::string& where, std::initializer_list<std::string_view> existing) {
   for (const auto& [key, value] : object.items())
-    if (std::find(known.begin(), known.end(), key) == known.end())
+    if (std::find(existing.begin(), existing.end(), key) == existing.end())
       return wrong(where, fmt::format("'{}' is not allowed here", printable(key, 64)));
   return {};
 }
@@ -61,8 +60,8 @@ Result<Json> take_choices(const Json& list, const std::string& where) {
   if (!list.is_array() || list.empty() || list.size() > Question::kMaxChoices)
     return wrong(where, fmt::format("not a list of 1 to {} choices", Question::kMaxChoices));
   Json choices = Json::array();
-  for (const Json& one : list) {
-    TRY(std::string choice, exact_text(one, where, Question::kMaxText));
+  for (const Json& item : list) {
+    TRY(std::string choice, exact_text(item, where, Question::kMaxText));
     choices.push_back(std::move(choice));
   }
   return choices;
@@ -73,13 +72,13 @@ Result<Json> take_titled(const Json& list, const std::string& where) {
   if (!list.is_array() || list.empty() || list.size() > Question::kMaxChoices)
     return wrong(where, fmt::format("not a list of 1 to {} choices", Question::kMaxChoices));
   Json choices = Json::array();
-  for (const Json& one : list) {
-    if (!one.is_object() || one.size() != 2 || !one.contains("const") || !one.contains("title"))
+  for (const Json& item : list) {
+    if (!item.is_object() || item.size() != 2 || !item.contains("const") || !item.contains("title"))
       return wrong(where, "a choice is not {const, title}");
     Json choice;
-    TRY(choice["const"], exact_text(one["const"], where, Question::kMaxText));
-    if (!one["title"].is_string()) return wrong(where, "a title is not a text");
-    choice["title"] = shown_text(one["title"].get_ref<const std::string&>(), Question::kMaxText, Newlines::replace);
+    TRY(choice["const"], exact_text(item["const"], where, Question::kMaxText));
+    if (!item["title"].is_string()) return wrong(where, "a title is not a text");
+    choice["title"] = shown_text(item["title"].get_ref<const std::string&>(), Question::kMaxText, Newlines::replace);
     choices.push_back(std::move(choice));
   }
   return choices;
@@ -87,7 +86,7 @@ Result<Json> take_titled(const Json& list, const std::string& where) {
 
 Result<Json> read_text_field(const Json& from, Json field, const std::string& where, bool& newer) {
   if (from.contains("enum")) {
-    CHECKED(check_known(from, where, {"type", "title", "description", "default", "enum", "enumNames"}));
+    CHECKED(check_keys(from, where, {"type", "title", "description", "default", "enum", "enumNames"}));
     TRY(field["enum"], take_choices(from["enum"], where + ".enum"));
     if (!from.contains("enumNames")) return field;
     const Json& names = from["enumNames"];
@@ -101,44 +100,44 @@ Result<Json> read_text_field(const Json& from, Json field, const std::string& wh
     return field;
   }
   if (from.contains("oneOf")) {
-    CHECKED(check_known(from, where, {"type", "title", "description", "default", "oneOf"}));
+    CHECKED(check_keys(from, where, {"type", "title", "description", "default", "oneOf"}));
     TRY(field["oneOf"], take_titled(from["oneOf"], where + ".oneOf"));
     newer = true;
     return field;
   }
-  CHECKED(check_known(from, where,
-                      {"type", "title", "description", "default", "minLength", "maxLength", "pattern", "format"}));
+  CHECKED(check_keys(from, where,
+                     {"type", "title", "description", "default", "minLength", "maxLength", "pattern", "format"}));
   CHECKED(take_sizes(from, field, where, {"minLength", "maxLength"}));
   if (from.contains("pattern")) {
     TRY(field["pattern"], exact_text(from["pattern"], where + ".pattern", Question::kMaxText));
   }
   if (const Json format = from.value("format", Json()); !format.is_null()) {
-    const std::set<Json> known = {"email", "uri", "date", "date-time"};
-    if (!known.contains(format)) return wrong(where, "format: not email, uri, date or date-time");
+    const std::set<Json> existing = {"email", "uri", "date", "date-time"};
+    if (!existing.contains(format)) return wrong(where, "format: not email, uri, date or date-time");
     field["format"] = format;
   }
   return field;
 }
 
 Result<Json> read_list_field(const Json& from, Json field, const std::string& where) {
-  CHECKED(check_known(from, where, {"type", "title", "description", "default", "minItems", "maxItems", "items"}));
+  CHECKED(check_keys(from, where, {"type", "title", "description", "default", "minItems", "maxItems", "items"}));
   CHECKED(take_sizes(from, field, where, {"minItems", "maxItems"}));
   const Json items = from.value("items", Json());
   if (!items.is_object()) return wrong(where, "items: not an object");
   if (items.contains("enum")) {
-    CHECKED(check_known(items, where + ".items", {"type", "enum"}));
+    CHECKED(check_keys(items, where + ".items", {"type", "enum"}));
     if (items.value("type", Json("string")) != "string") return wrong(where, "items.type: not string");
     field["items"]["type"] = "string";
     TRY(field["items"]["enum"], take_choices(items["enum"], where + ".items.enum"));
     return field;
   }
-  CHECKED(check_known(items, where + ".items", {"anyOf"}));
+  CHECKED(check_keys(items, where + ".items", {"anyOf"}));
   TRY(field["items"]["anyOf"], take_titled(items.value("anyOf", Json()), where + ".items.anyOf"));
   return field;
 }
 
 Result<Json> read_number_field(const Json& from, Json field, const std::string& where) {
-  CHECKED(check_known(from, where, {"type", "title", "description", "default", "minimum", "maximum"}));
+  CHECKED(check_keys(from, where, {"type", "title", "description", "default", "minimum", "maximum"}));
   for (const char* key : {"minimum", "maximum"}) {
     const auto bound = from.find(key);
     if (bound == from.end()) continue;
@@ -153,7 +152,7 @@ Result<Json> read_typed_field(const Json& from, Json field, const std::string& w
   if (type == "string") return read_text_field(from, std::move(field), where, newer);
   if (type == "number" || type == "integer") return read_number_field(from, std::move(field), where);
   if (type == "boolean") {
-    CHECKED(check_known(from, where, {"type", "title", "description", "default"}));
+    CHECKED(check_keys(from, where, {"type", "title", "description", "default"}));
     return field;
   }
   if (type != "array") return wrong(where, "type: not string, number, integer, boolean or a list of choices");
@@ -181,8 +180,8 @@ Result<Json> read_field(const Json& from, const std::string& where, bool& newer,
 Result<Json> read_schema(const Json& from, bool& newer, WorkMeter& meter) {
   const std::string where = "requestedSchema";
   if (!from.is_object()) return wrong(where, "not an object");
-  CHECKED(check_known(from, where,
-                      {"type", "properties", "required", "$schema", "title", "description", "additionalProperties"}));
+  CHECKED(check_keys(from, where,
+                     {"type", "properties", "required", "$schema", "title", "description", "additionalProperties"}));
   if (from.value("additionalProperties", Json(false)).is_structured())
     return wrong(where, "additionalProperties: neither true nor false");
   const Json properties = from.value("properties", Json());
@@ -192,9 +191,9 @@ Result<Json> read_schema(const Json& from, bool& newer, WorkMeter& meter) {
     return wrong(where, fmt::format("more than {} fields", Question::kMaxFields));
   Json schema = {{"type", "object"}, {"properties", Json::object()}};
   for (const auto& [name, property] : properties.items()) {
-    const std::string place = fmt::format("{}.properties.{}", where, printable(name, 64));
-    CHECKED(exact_text(name, place, Question::kMaxName));
-    TRY(schema["properties"][name], read_field(property, place, newer, meter));
+    const std::string path = fmt::format("{}.properties.{}", where, printable(name, 64));
+    CHECKED(exact_text(name, path, Question::kMaxName));
+    TRY(schema["properties"][name], read_field(property, path, newer, meter));
   }
   const Json required = from.value("required", Json::array());
   if (!required.is_array() || required.size() > Question::kMaxFields)
@@ -209,21 +208,21 @@ Result<Json> read_schema(const Json& from, bool& newer, WorkMeter& meter) {
 
 }  // namespace
 
-std::string shown_text(std::string_view untrusted, size_t most, Newlines newlines) {
-  const bool cut = untrusted.size() > most;
-  const std::string text = valid_utf8(untrusted.substr(0, whole_utf8_prefix(untrusted.substr(0, most))));
-  std::string shown;
+std::string shown_text(std::string_view untrusted, size_t max, Newlines newlines) {
+  const bool cut = untrusted.size() > max;
+  const std::string text = valid_utf8(untrusted.substr(0, whole_utf8_prefix(untrusted.substr(0, max))));
+  std::string display_text;
   for (size_t i = 0; i < text.size();) {
     const size_t bytes =
         text[i] == '\n' && newlines == Newlines::keep ? 0 : deceiving_bytes(std::string_view(text).substr(i));
     if (bytes == 0) {
-      shown += text[i++];
+      display_text += text[i++];
       continue;
     }
-    shown += kReplacement;
+    display_text += kReplacement;
     i += bytes;
   }
-  return cut ? shown + "..." : shown;
+  return cut ? display_text + "..." : display_text;
 }
 
 Result<> Question::fits(const Json& content, WorkMeter& meter) const {
@@ -242,16 +241,16 @@ Result<Question> read_question(const Json& params, WorkMeter& meter) {
     return wrong("message", fmt::format("longer than {} bytes", Question::kMaxMessage));
   question.message = shown_text(message->get_ref<const std::string&>(), Question::kMaxMessage, Newlines::keep);
   TRY(question.schema, read_schema(params.value("requestedSchema", Json()), question.wants_2025_11_25, meter));
-  Json whole = question.schema;
-  whole["additionalProperties"] = false;
-  TRY(question.check, policies::JsonSchema::compile(std::make_shared<const Json>(std::move(whole)),
+  Json document = question.schema;
+  document["additionalProperties"] = false;
+  TRY(question.check, policies::JsonSchema::compile(std::make_shared<const Json>(std::move(document)),
                                                     policies::JsonSchema::Unknown::refuse, meter));
   return question;
 }
 
 Task<Result<Question>> read_question_in_turn(Work& work, Work::Owner owner, Json params) {
-  std::function<Result<Question>(WorkMeter&)> job = [held = std::make_shared<const Json>(std::move(params))](
-                                                        WorkMeter& meter) { return read_question(*held, meter); };
+  std::function<Result<Question>(WorkMeter&)> job = [reserved = std::make_shared<const Json>(std::move(params))](
+                                                        WorkMeter& meter) { return read_question(*reserved, meter); };
   auto question = co_await work.run(std::move(owner), 0, std::move(job));
   co_return question;
 }
@@ -260,9 +259,9 @@ Task<Result<Json>> fitting_content(Work& work, Work::Owner owner, const Question
   Question own;  // a copy for the job
   own.check = question.check;
   std::function<Result<Json>(WorkMeter&)> job =
-      [own = std::move(own), held = std::make_shared<Json>(std::move(content))](WorkMeter& meter) -> Result<Json> {
-    CHECKED(own.fits(*held, meter));
-    return std::move(*held);
+      [own = std::move(own), reserved = std::make_shared<Json>(std::move(content))](WorkMeter& meter) -> Result<Json> {
+    CHECKED(own.fits(*reserved, meter));
+    return std::move(*reserved);
   };
   auto fitting = co_await work.run(std::move(owner), 0, std::move(job));
   co_return fitting;

@@ -45,7 +45,7 @@ Task<Result<Json>> fitting_content(Work& work, Work::Owner owner, const Question
 // replaces control characters, invisible characters and those that change the direction of writing. `newlines` says
 // whether a newline stays or is replaced, too.
 enum class Newlines { keep, replace };
-std::string shown_text(std::string_view untrusted, size_t most, Newlines newlines);
+std::string shown_text(std::string_view untrusted, size_t max, Newlines newlines);
 
 // The answer to a question.
 struct Reply {
@@ -59,7 +59,7 @@ struct Reply {
 // How the person behind a call can be asked.
 struct Asking {
   // The person, as a text: all calls of one person have the same text.
-  std::string whose = {};
+  std::string owner_name = {};
   // The client can show forms, and the policy allows questions.
   bool able = false;
   // Empty: there is no way to ask. The task is destroyed when the call ends or the server withdraws its question.

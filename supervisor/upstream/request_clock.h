@@ -17,17 +17,17 @@ class RequestClock {
 
   // `late` is called once, from the loop, when `limit` has passed. With kForever it is never called.
   RequestClock(Loop& loop, std::chrono::milliseconds limit, std::function<void()> late)
-      : loop_(loop), left_(limit), late_(std::move(late)) {
+      : loop_(loop), remaining_(limit), late_(std::move(late)) {
     run();
   }
   RequestClock(const RequestClock&) = delete;
 
   // Each hold() needs one release(). The clock runs again after the last release().
   void hold() {
-    if (holds_++ > 0 || left_ == kForever) return;
+    if (holds_++ > 0 || remaining_ == kForever) return;
     deadline_ = Deadline();
     const auto ran = std::chrono::duration_cast<std::chrono::milliseconds>(Monotonic::now() - running_since_);
-    left_ = std::max(left_ - ran, std::chrono::milliseconds(1));
+    remaining_ = std::max(remaining_ - ran, std::chrono::milliseconds(1));
   }
   void release() {
     if (--holds_ == 0) run();
@@ -35,13 +35,13 @@ class RequestClock {
 
  private:
   void run() {
-    if (left_ == kForever) return;
+    if (remaining_ == kForever) return;
     running_since_ = Monotonic::now();
-    deadline_ = Deadline(loop_, left_, late_);
+    deadline_ = Deadline(loop_, remaining_, late_);
   }
 
   Loop& loop_;
-  std::chrono::milliseconds left_;
+  std::chrono::milliseconds remaining_;
   std::function<void()> late_;
   unsigned holds_ = 0;
   Monotonic::time_point running_since_;

@@ -19,13 +19,13 @@ std::string type_of(const Json& block) {
 }
 
 // Moves the member `key` out of `object`, because results are large.
-Json taken(Json& object, const char* key) {
+Json take_member(Json& object, const char* key) {
   const auto found = object.is_object() ? object.find(key) : object.end();
   return found == object.end() ? Json() : std::move(*found);
 }
 
 std::string text_of_block(Json& block) {
-  Json text = taken(block, "text");
+  Json text = take_member(block, "text");
   return text.is_string() ? std::move(text.get_ref<std::string&>()) : std::string();
 }
 
@@ -63,7 +63,7 @@ Json value_of_block(Json& block) {
   const std::string type = type_of(block);
   if (type == "text") return value_of_text(text_of_block(block));
   if (type != "resource" || !block.contains("resource") || !block["resource"].is_object()) return std::move(block);
-  Json resource = taken(block, "resource");
+  Json resource = take_member(block, "resource");
   resource["type"] = "resource";
   return resource;
 }
@@ -96,32 +96,33 @@ std::string cut(std::string text) {
 }  // namespace
 
 ToolValue value_of(ServerAnswer answer, std::string_view tool, const Json* output_schema) {
-  ToolValue told;
+  ToolValue tool_value;
   if (answer.is_error) {
-    told.failure = {{"code", answer.code}, {"message", cut(std::move(answer.message))}};
-    if (!answer.data.is_null()) told.failure["data"] = std::move(answer.data);
-    return told;
+    tool_value.failure = {{"code", answer.code}, {"message", cut(std::move(answer.message))}};
+    if (!answer.data.is_null()) tool_value.failure["data"] = std::move(answer.data);
+    return tool_value;
   }
   Json& result = answer.result;
   if (result.value("resultType", Json()) == "input_required") {
-    told.failure = {{"code", "input_required"},
-                    {"message", "the tool asks a question, and no person can be asked here"}};
-    return told;
+    tool_value.failure = {{"code", "input_required"},
+                          {"message", "the tool asks a question, and no person can be asked here"}};
+    return tool_value;
   }
-  Json structured = taken(result, "structuredContent");
-  Json content = taken(result, "content");
+  Json structured = take_member(result, "structuredContent");
+  Json content = take_member(result, "content");
   if (result.value("isError", Json()) == true) {
     std::string message;
     if (content.is_array())
       for (Json& block : content)
         if (type_of(block) == "text") message += (message.empty() ? "" : "\n") + text_of_block(block);
-    told.failure = {{"code", "tool_error"}, {"message", message.empty() ? "the tool failed" : cut(std::move(message))}};
-    if (!structured.is_null()) told.failure["data"] = std::move(structured);
-    return told;
+    tool_value.failure = {{"code", "tool_error"},
+                          {"message", message.empty() ? "the tool failed" : cut(std::move(message))}};
+    if (!structured.is_null()) tool_value.failure["data"] = std::move(structured);
+    return tool_value;
   }
-  told.value = structured.is_null() ? value_of_blocks(std::move(content))
-                                    : unwrapped(std::move(structured), result, tool, output_schema);
-  return told;
+  tool_value.value = structured.is_null() ? value_of_blocks(std::move(content))
+                                          : unwrapped(std::move(structured), result, tool, output_schema);
+  return tool_value;
 }
 
 }  // namespace upstream

@@ -47,7 +47,7 @@ Result<Variables> read_secrets(const ServerConfig& config) {
   Variables all;
   for (const auto& [name, file] : config.secrets) {
     Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-    auto text = fd ? read_whole(fd.get(), kMaxSecret) : Result<std::string>(fail_errno(errno, "open"));
+    auto text = fd ? read_complete(fd.get(), kMaxSecret) : Result<std::string>(fail_errno(errno, "open"));
     if (!text)
       return fail(Code::unavailable,
                   fmt::format("the secret {} cannot be read from {}: {}", name, file, text.error().what),
@@ -70,12 +70,12 @@ std::string hide_secrets(const Variables& secrets, std::string_view from) {
   std::string text(from);
   for (const auto& [name, value] : secrets) {
     if (value.size() < kMinSecret) continue;
-    const std::string shown = "[secret " + name.substr(0, kMaxName) + "]";
-    replace_all(text, value, shown);
+    const std::string display_text = "[secret " + name.substr(0, kMaxName) + "]";
+    replace_all(text, value, display_text);
     std::string quoted;
     append_json_string(quoted, value);
     quoted = quoted.substr(1, quoted.size() - 2);
-    if (quoted != value) replace_all(text, quoted, shown);
+    if (quoted != value) replace_all(text, quoted, display_text);
   }
   return text;
 }

@@ -24,7 +24,8 @@ Result<Selection> Selection::of(const std::vector<std::string>& paths) {
         return fail(Code::invalid, fmt::format("select: '{}' has more than {} steps", printable(path, 100), kMaxSteps));
       const size_t dot = std::min(path.find('.', begin), path.size());
       const std::string_view name = std::string_view(path).substr(begin, dot - begin);
-      auto child = std::find_if(at->children.begin(), at->children.end(), [&](auto& one) { return one.name == name; });
+      auto child =
+          std::find_if(at->children.begin(), at->children.end(), [&](auto& item) { return item.name == name; });
       if (child == at->children.end()) child = at->children.insert(child, Branch{std::string(name), false, {}});
       at = &*child;
       begin = dot + 1;

@@ -97,9 +97,9 @@ Result<> check_oauth_url(Fields& in, const ServerConfig& server) {
 // Two texts for one header: which one is sent would not be clear.
 Result<> check_authorization(Fields& in, const ServerConfig& server) {
   if (!server.oauth) return {};
-  const auto is_authorization = [](const auto& one) {
+  const auto is_authorization = [](const auto& item) {
     constexpr std::string_view kName = "authorization";
-    return std::equal(one.first.begin(), one.first.end(), kName.begin(), kName.end(),
+    return std::equal(item.first.begin(), item.first.end(), kName.begin(), kName.end(),
                       [](unsigned char a, char b) { return std::tolower(a) == b; });
   };
   for (const char* key : {"headers", "secrets"}) {
@@ -124,8 +124,8 @@ Result<> read_address(Fields& in, ServerConfig& server) {
       return fail(Code::invalid, in.path_of("url") + ": not the absolute path of a socket, of at most 107 bytes");
     server.url = "http://localhost" + (mark < server.url.size() ? server.url.substr(mark + 1) : "/");
   }
-  auto place = http::parse_url(server.url);
-  if (!place) return tl::unexpected<Error>(std::move(place).error().within(in.path_of("url")));
+  auto url = http::parse_url(server.url);
+  if (!url) return tl::unexpected<Error>(std::move(url).error().within(in.path_of("url")));
   TRY(server.headers, read_variables(in.find("headers"), in.path_of("headers")));
   for (const auto& [name, value] : server.headers) {
     auto fits = http::check_header(name, value);
@@ -139,16 +139,16 @@ Result<> read_address(Fields& in, ServerConfig& server) {
   return {};
 }
 
-Result<ServerConfig::RunPlace> read_place(Fields& in) {
-  const auto place = in.one_of("jail", {"default", "none"}, "default");
-  if (!place) return tl::unexpected<Error>(place.error());
-  return *place == "none" ? ServerConfig::RunPlace::outside : ServerConfig::RunPlace::jail;
+Result<ServerConfig::ServerHost> read_position(Fields& in) {
+  const auto location = in.one_of("jail", {"default", "none"}, "default");
+  if (!location) return tl::unexpected<Error>(location.error());
+  return *location == "none" ? ServerConfig::ServerHost::outside : ServerConfig::ServerHost::jail;
 }
 
 // The limits of a server in a jail that are its own, because it works for many calls.
 Result<> read_limits(Fields& in, ServerConfig& server) {
   for (const char* key : {"processes", "memory_mb"})
-    if (in.has(key) && server.place == ServerConfig::RunPlace::outside)
+    if (in.has(key) && server.location == ServerConfig::ServerHost::outside)
       return fail(Code::invalid, in.path_of(key) + ": a server outside of jails has no limits",
                   fmt::format("leave out `{}`, or `jail`", key));
   TRY(const int64_t processes, in.integer_or("processes", 1, 32'768, 0));
@@ -162,7 +162,7 @@ Result<> read_limits(Fields& in, ServerConfig& server) {
 Result<> read_egress(Fields& in, ServerConfig& server) {
   const Json* object = in.find("egress");
   if (!object) return {};
-  if (server.place == ServerConfig::RunPlace::outside)
+  if (server.location == ServerConfig::ServerHost::outside)
     return fail(Code::invalid, in.path_of("egress") + ": a server outside of jails has the daemon's network",
                 "leave out `egress`, or `jail`");
   std::vector<Error> problems;
@@ -189,17 +189,17 @@ Result<ServerConfig> read_server(const std::string& name, const Json& object, co
     CHECKED(read_command(in, server));
     TRY(server.folder, in.string_or("folder", ""));
     TRY(open_to_code, in.boolean_or("secrets_open_to_code", false));
-    TRY(server.place, read_place(in));
+    TRY(server.location, read_position(in));
     CHECKED(read_limits(in, server));
     CHECKED(read_egress(in, server));
   }
   TRY(server.secrets, read_variables(in.find("secrets"), in.path_of("secrets")));
   CHECKED(check_authorization(in, server));
   TRY(std::string share, in.one_of("share", {"tenant", "everybody"}, "tenant"));
-  if (share == "everybody") server.sharing = ServerConfig::Sharing::everybody;
+  if (share == "everybody") server.sharing = ServerConfig::Sharing::all_users;
   TRY(server.observe, in.boolean_or("observe", true));
-  auto seconds = [&in](const char* key, int64_t most, std::chrono::milliseconds& value) -> Result<> {
-    TRY(int64_t read, in.integer_or(key, 1, most, value.count() / 1000));
+  auto seconds = [&in](const char* key, int64_t max, std::chrono::milliseconds& value) -> Result<> {
+    TRY(int64_t read, in.integer_or(key, 1, max, value.count() / 1000));
     value = std::chrono::seconds(read);
     return {};
   };
@@ -211,10 +211,10 @@ Result<ServerConfig> read_server(const std::string& name, const Json& object, co
     server.folder.clear();
     server.tenants_folder = true;
     server.observe = false;  // other tenants must not see the form of one tenant's files
-    if (server.sharing == ServerConfig::Sharing::everybody)
+    if (server.sharing == ServerConfig::Sharing::all_users)
       return fail(Code::invalid, path + ".folder: one shared process cannot have the workspace of each tenant",
                   "leave out `share`, or name a folder");
-    if (server.place == ServerConfig::RunPlace::outside)
+    if (server.location == ServerConfig::ServerHost::outside)
       return fail(Code::invalid, path + ".folder: a tenant's workspace is only given to a server in a jail",
                   "leave out `jail`, or name a folder");
   } else if (!server.folder.empty() && server.folder.front() != '/') {
@@ -239,7 +239,7 @@ Result<ServerConfig> read_server(const std::string& name, const Json& object, co
 Result<std::string> read_client_file(const std::string& file) {
   Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd) return fail_errno(errno, "open " + file, Code::invalid);
-  auto text = read_whole(fd.get(), kMaxImport);
+  auto text = read_complete(fd.get(), kMaxImport);
   if (!text) return tl::unexpected(std::move(text).error().within(file));
   return text;
 }
@@ -248,14 +248,14 @@ std::string with_remedy(const Error& error) { return error.what + (error.hint.em
 
 // Client files hold much more than servers: unknown keys are ignored.
 Result<std::vector<ServerConfig>> read_client(const Json& document, const std::string& where,
-                                              ServerConfig::RunPlace place, std::vector<std::string>& skipped) {
-  auto found = document.find("mcpServers");
-  if (found == document.end()) found = document.find("servers");
-  if (!document.is_object() || found == document.end() || !found->is_object())
+                                              ServerConfig::ServerHost location, std::vector<std::string>& skipped) {
+  auto it = document.find("mcpServers");
+  if (it == document.end()) it = document.find("servers");
+  if (!document.is_object() || it == document.end() || !it->is_object())
     return fail(Code::invalid, where + ": has neither `mcpServers` nor `servers`",
                 "name a file of Claude Code, Claude Desktop, Cursor or VS Code");
   std::vector<ServerConfig> servers;
-  for (const auto& [name, entry] : found->items()) {
+  for (const auto& [name, entry] : it->items()) {
     const Json type = entry.is_object() ? entry.value("type", Json()) : Json();
     const bool remote = entry.is_object() && entry.contains("url") && !entry.contains("command");
     const std::string at = where + ": server '" + printable(name, 64) + "' is skipped: ";
@@ -263,15 +263,15 @@ Result<std::vector<ServerConfig>> read_client(const Json& document, const std::s
       skipped.push_back(at + "it neither has a command nor speaks Streamable HTTP");
       continue;
     }
-    Json known = Json::object();
+    Json existing = Json::object();
     for (const char* key : {"command", "args", "env", "url", "headers"})
-      if (entry.contains(key) && remote == (key[0] == 'u' || key[0] == 'h')) known[key] = entry[key];
+      if (entry.contains(key) && remote == (key[0] == 'u' || key[0] == 'h')) existing[key] = entry[key];
     if (!remote) {
-      known["jail"] = place == ServerConfig::RunPlace::outside ? "none" : "default";
+      existing["jail"] = location == ServerConfig::ServerHost::outside ? "none" : "default";
       const Json folder = entry.value("cwd", Json());
-      if (folder.is_string() && folder.get_ref<const std::string&>().starts_with('/')) known["folder"] = folder;
+      if (folder.is_string() && folder.get_ref<const std::string&>().starts_with('/')) existing["folder"] = folder;
     }
-    auto server = read_server(name, known, printable(name, 64));
+    auto server = read_server(name, existing, printable(name, 64));
     if (!server) {
       skipped.push_back(at + with_remedy(server.error()));
       continue;
@@ -282,13 +282,13 @@ Result<std::vector<ServerConfig>> read_client(const Json& document, const std::s
 }
 
 // The servers of one imported file.
-Result<std::vector<ServerConfig>> read_import(const std::string& file, ServerConfig::RunPlace place,
+Result<std::vector<ServerConfig>> read_import(const std::string& file, ServerConfig::ServerHost location,
                                               std::vector<std::string>& skipped) {
   TRY(const std::string text, read_client_file(file));
   auto document = parse_json(text);
   if (!document) document = parse_json_file(text);  // the same error, with line and column
   if (!document) return tl::unexpected(std::move(document).error().within(file));
-  return read_client(*document, file, place, skipped);
+  return read_client(*document, file, location, skipped);
 }
 
 }  // namespace
@@ -311,9 +311,9 @@ Result<std::vector<ServerConfig>> read_imports(const Json& list, const std::stri
     const std::string where = fmt::format("{}[{}]", path, i);
     Fields in(list[i], where);
     TRY(std::string file, in.string("file"));
-    TRY(ServerConfig::RunPlace place, read_place(in));
+    TRY(ServerConfig::ServerHost location, read_position(in));
     CHECKED(in.done());
-    auto servers = read_import(file, place, notes.skipped);
+    auto servers = read_import(file, location, notes.skipped);
     if (!servers) {
       notes.skipped.push_back(where + " is skipped: " + with_remedy(servers.error()));
       if (servers.error().err == EACCES) notes.unreadable.push_back(file);

@@ -16,8 +16,8 @@
 namespace upstream {
 
 struct ServerConfig {
-  enum class RunPlace { jail, outside };       // outside: as the daemon's user, with its files and network
-  enum class Sharing { tenant, everybody };    // one process for each tenant, or one for all tenants
+  enum class ServerHost { jail, outside };     // outside: as the daemon's user, with its files and network
+  enum class Sharing { tenant, all_users };    // one process for each tenant, or one for all tenants
   std::string name;                            // [A-Za-z0-9_-]{1,48}
   std::vector<std::string> command;            // empty: the server is reached over HTTP
   std::string url, socket;                     // for HTTP; the Unix socket replaces the URL's host, or is empty
@@ -29,7 +29,7 @@ struct ServerConfig {
   std::string folder;  // working directory; in a jail shown as /workspace. Empty: one per tenant; outside of jails "/"
   bool tenants_folder = false;   // the folder is the calling tenant's workspace
   policies::EgressRules egress;  // the hosts that a server in a jail may reach; none: no network
-  RunPlace place = RunPlace::jail;
+  ServerHost location = ServerHost::jail;
   uint32_t processes = 0;     // in a jail, with threads; 0: the most that the caller's policy allows a call
   uint64_t memory_bytes = 0;  // in a jail; 0: the standard limit of the caller's policy
   Sharing sharing = Sharing::tenant;

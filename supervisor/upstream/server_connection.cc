@@ -24,7 +24,7 @@ std::chrono::milliseconds pause_after(unsigned failures) {
 
 const char* where_is(const ServerConfig& config) {
   if (config.remote()) return "over HTTP";
-  return config.place == ServerConfig::RunPlace::jail ? "in a jail" : "outside of jails";
+  return config.location == ServerConfig::ServerHost::jail ? "in a jail" : "outside of jails";
 }
 
 }  // namespace
@@ -66,11 +66,11 @@ Task<Result<std::shared_ptr<Client>>> ServerConnection::ready(Start start) {
   if (!starting_) {
     const auto now = Monotonic::now();
     if (now < not_before_) {
-      const auto left = std::chrono::duration<double>(not_before_ - now).count();
+      const auto remaining = std::chrono::duration<double>(not_before_ - now).count();
       const std::string why = last_start_ ? "it ends again and again" : last_start_.error().what;
       const std::string remedy = last_start_ || last_start_.error().hint.empty() ? "" : last_start_.error().hint + "; ";
       co_return fail(Code::unavailable, fmt::format("server '{}' is not started again yet: {}", config_.name, why),
-                     fmt::format("{}try again in {:.1f} s", remedy, left));
+                     fmt::format("{}try again in {:.1f} s", remedy, remaining));
     }
     starting_ = true;
     tasks_.spawn(begin(std::move(start)));
@@ -110,7 +110,7 @@ void ServerConnection::started(Result<> result) {
 
 Task<Result<>> ServerConnection::start_client(const Start& start) {
   CO_TRY(Variables secrets, read_secrets(config_));
-  const auto begun = Monotonic::now();
+  const auto started = Monotonic::now();
   Variables passed = secrets;
   CO_TRY(std::unique_ptr<Transport> transport, co_await start.transport(std::move(passed)));
   if (config_.remote()) secrets = secret_headers(config_, secrets);
@@ -121,7 +121,7 @@ Task<Result<>> ServerConnection::start_client(const Start& start) {
       std::make_shared<Client>(loop_, reading_, std::move(transport), std::move(secrets), std::move(listener));
   CO_CHECKED(co_await client->open(config_.start, start.questions));
   CO_CHECKED(co_await learn(client));
-  log_info("upstream server {}: ready in {:.0f} ms, {}, {}", config_.name, ms_since(begun),
+  log_info("upstream server {}: ready in {:.0f} ms, {}, {}", config_.name, ms_since(started),
            client->era() == mcp::Era::modern ? "2026-07-28" : "by handshake", where_is(config_));
   client_ = std::move(client);
   Busy idles(*this);
@@ -131,7 +131,7 @@ Task<Result<>> ServerConnection::start_client(const Start& start) {
 Task<Result<>> ServerConnection::learn(std::shared_ptr<Client> client) {
   Json all = Json::array();
   std::string cursor;
-  const uint64_t heard = client->bytes_heard();
+  const uint64_t received = client->received_bytes();
   if (!observer_.learned) co_return Result<>{};
   for (size_t page = 0; page < kMaxPages && all.size() < Definitions::kMaxTools; page++) {
     Client::Request order{"tools/list"};
@@ -143,7 +143,7 @@ Task<Result<>> ServerConnection::learn(std::shared_ptr<Client> client) {
     if (answer.is_mended)
       log_warning("upstream server {}: its list of tools has NaN or Infinity, which JSON does not have: null is read",
                   config_.name);
-    if (client->bytes_heard() - heard > Definitions::kMaxBytes)
+    if (client->received_bytes() - received > Definitions::kMaxBytes)
       co_return fail(Code::unavailable, fmt::format("lists more than {} MB of tools", Definitions::kMaxBytes >> 20));
     FreedBeside page_of_tools(&reading_.work, std::move(answer.result));
     Json& result = *page_of_tools;
@@ -164,11 +164,11 @@ Task<Result<>> ServerConnection::learn(std::shared_ptr<Client> client) {
 void ServerConnection::tools_changed() {
   outdated_ = true;
   if (std::exchange(learning_, true)) return;
-  tasks_.spawn(learn_again());
+  tasks_.spawn(relearn());
 }
 
 // A server may report changes very often. tools/list is sent one at a time, with pauses.
-Task<> ServerConnection::learn_again() {
+Task<> ServerConnection::relearn() {
   while (outdated_) {
     co_await sleep_for(loop_, kBetweenLists);
     outdated_ = false;
@@ -191,24 +191,24 @@ void ServerConnection::client_ended() {
 }
 
 Task<Result<ServerAnswer>> ServerConnection::call(Start start, Client::Request order) {
-  const auto begun = Monotonic::now();
+  const auto started = Monotonic::now();
   const auto limit = order.limit;
   Busy busy(*this);
   for (int tries = 1;; tries++) {
     CO_TRY(std::shared_ptr<Client> client, co_await ready(start));
-    const auto spent = std::chrono::duration_cast<std::chrono::milliseconds>(Monotonic::now() - begun);
-    Client::Request again = order;
-    again.limit = std::min(std::max(limit - spent, 1ms), config_.timeout);
-    const auto heard = client->bytes_heard();
-    auto answer = co_await client->call(std::move(again));
-    if (answer && answer->not_taken && tries == 1) continue;
+    const auto spent = std::chrono::duration_cast<std::chrono::milliseconds>(Monotonic::now() - started);
+    Client::Request request = order;
+    request.limit = std::min(std::max(limit - spent, 1ms), config_.timeout);
+    const auto received = client->received_bytes();
+    auto answer = co_await client->call(std::move(request));
+    if (answer && answer->not_accepted && tries == 1) continue;
     if (answer) {
       failures_ = 0;
       co_return answer;
     }
     // The server sent no byte during the whole call, so it hangs. The next call starts a new one.
     const bool refused = answer.error().code == Code::exhausted;  // by this side, not by the server
-    if (!refused && !client->over() && client->bytes_heard() == heard && client_ == client) {
+    if (!refused && !client->over() && client->received_bytes() == received && client_ == client) {
       client_ended();
       Client::let_go(loop_, std::move(client));
     }

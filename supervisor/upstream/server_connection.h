@@ -67,7 +67,7 @@ class ServerConnection {
   Task<Result<>> start_client(const Start& start);
   Task<Result<>> learn(std::shared_ptr<Client> client);
   void tools_changed();
-  Task<> learn_again();
+  Task<> relearn();
   void started(Result<> result);
   void client_ended();
 

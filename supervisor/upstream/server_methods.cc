@@ -18,21 +18,21 @@ int append_member(sd_bus_message* to, const char* name, const char* type, const 
   return r < 0 ? r : sd_bus_message_close_container(to);
 }
 
-int append_server(sd_bus_message* to, const ServerStatus& one) {
-  const std::pair<const char*, std::string> texts[] = {{"Name", one.name},
-                                                       {"Kind", one.kind},
-                                                       {"Place", one.place},
-                                                       {"State", std::string(state_name(one.state))},
-                                                       {"Problem", one.problem},
-                                                       {"ImportedFrom", one.imported_from},
-                                                       {"Login", std::string(login_name(one.login))}};
+int append_server(sd_bus_message* to, const ServerStatus& status) {
+  const std::pair<const char*, std::string> texts[] = {{"Name", status.name},
+                                                       {"Kind", status.kind},
+                                                       {"Place", status.location},
+                                                       {"State", std::string(state_name(status.state))},
+                                                       {"Problem", status.problem},
+                                                       {"ImportedFrom", status.imported_from},
+                                                       {"Login", std::string(login_name(status.login))}};
   int r = sd_bus_message_open_container(to, 'a', "{sv}");
   for (const auto& [name, value] : texts)
     if (r >= 0) r = append_member(to, name, "s", value);
-  if (r >= 0) r = append_member(to, "Tools", "as", one.tools);
-  if (r >= 0) r = append_member(to, "Connections", "u", one.connections);
-  if (r >= 0) r = append_member(to, "Logins", "u", one.logins);
-  if (r >= 0) r = append_member(to, "LoginUntilUSec", "t", one.login_until_s * 1'000'000);
+  if (r >= 0) r = append_member(to, "Tools", "as", status.tools);
+  if (r >= 0) r = append_member(to, "Connections", "u", status.connections);
+  if (r >= 0) r = append_member(to, "Logins", "u", status.logins);
+  if (r >= 0) r = append_member(to, "LoginUntilUSec", "t", status.login_until_s * 1'000'000);
   return r < 0 ? r : sd_bus_message_close_container(to);
 }
 
@@ -43,8 +43,8 @@ Task<Result<MessagePtr>> list_servers(UpstreamServers& servers, MessagePtr call,
                    "call as root, the daemon's user, or a member of warder-operator");
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   int r = sd_bus_message_open_container(reply.get(), 'a', "a{sv}");
-  for (const auto& one : servers.statuses())
-    if (r >= 0) r = append_server(reply.get(), one);
+  for (const auto& status : servers.statuses())
+    if (r >= 0) r = append_server(reply.get(), status);
   if (r >= 0) r = sd_bus_message_close_container(reply.get());
   if (r < 0) co_return fail_errno(-r, "list the upstream servers");
   co_return reply;

@@ -22,7 +22,7 @@ class PauseGuard {
 
 // One question that a person is asked. Destroying it withdraws the question.
 struct ServerQuestions::Open {
-  Open(Loop& loop, Json given, int64_t of) : id(std::move(given)), call(of), task(loop) {}
+  Open(Loop& loop, Json params, int64_t of) : id(std::move(params)), call(of), task(loop) {}
   Json id;
   int64_t call;
   Scope task;
@@ -39,24 +39,24 @@ void ServerQuestions::open(int64_t call, Asking asking, RequestClock& clock) {
   calls_.emplace(call, Call{std::move(asking), &clock});
 }
 
-void ServerQuestions::close(int64_t call, bool heard) {
+void ServerQuestions::close(int64_t call, bool received) {
   auto node = calls_.extract(call);
   if (!node) return;
-  if (!heard && given_up_.size() >= kMaxGivenUp) lost_count_ = true;
-  if (!heard && !lost_count_) given_up_.emplace(call, node.mapped().asking.whose);
+  if (!received && abandoned_.size() >= kMaxGivenUp) lost_count_ = true;
+  if (!received && !lost_count_) abandoned_.emplace(call, node.mapped().asking.owner_name);
   std::erase_if(open_, [call](const auto& entry) { return entry.second->call == call; });
 }
 
 ServerQuestions::Call* ServerQuestions::call_of(std::optional<int64_t> of, int64_t& id) {
   if (of) {
-    const auto found = calls_.find(*of);
+    const auto it = calls_.find(*of);
     id = *of;
-    return found == calls_.end() ? nullptr : &found->second;
+    return it == calls_.end() ? nullptr : &it->second;
   }
   if (calls_.size() != 1 || lost_count_) return nullptr;
   Call& only = calls_.begin()->second;
-  for (const auto& [other, whose] : given_up_)
-    if (whose != only.asking.whose) return nullptr;
+  for (const auto& [other, owner_name] : abandoned_)
+    if (owner_name != only.asking.owner_name) return nullptr;
   id = calls_.begin()->first;
   return &only;
 }
@@ -66,29 +66,29 @@ void ServerQuestions::ask(const Json& id, Json params, std::optional<int64_t> of
   if (open_.contains(key)) return;  // with the same id, the two answers could be confused
   int64_t number = 0;
   Call* call = call_of(of, number);
-  if (!call || !call->asking.ask || call->asked >= kMaxOfCall) return reply(id, {});
-  call->asked++;
-  auto one = std::make_shared<Open>(loop_, id, number);
-  open_.emplace(key, one);
-  one->task.spawn(answer(*one, call->asking, *call->clock, std::move(params)));
+  if (!call || !call->asking.ask || call->requested >= kMaxOfCall) return reply(id, {});
+  call->requested++;
+  auto item = std::make_shared<Open>(loop_, id, number);
+  open_.emplace(key, item);
+  item->task.spawn(answer(*item, call->asking, *call->clock, std::move(params)));
 }
 
-Task<> ServerQuestions::answer(Open& one, Asking asking, RequestClock& clock, Json params) {
+Task<> ServerQuestions::answer(Open& item, Asking asking, RequestClock& clock, Json params) {
   Work::Owner owner = owner_;
   auto question = co_await read_question_in_turn(work_, std::move(owner), std::move(params));
   if (question) {
-    Reply said;
+    Reply statement;
     {
       const PauseGuard paused(clock);
-      said = co_await asking.ask(*std::move(question));
+      statement = co_await asking.ask(*std::move(question));
     }
-    reply(one.id, said);
+    reply(item.id, statement);
   } else {
     const Json error{{"code", kInvalidParams}, {"message", question.error().what}};
-    send_({{"jsonrpc", "2.0"}, {"id", one.id}, {"error", error}});
+    send_({{"jsonrpc", "2.0"}, {"id", item.id}, {"error", error}});
   }
   // `one` owns this task, so a later turn of the loop destroys it.
-  if (auto node = open_.extract(dump_json(one.id))) loop_.defer([done = std::move(node.mapped())] {});
+  if (auto node = open_.extract(dump_json(item.id))) loop_.defer([done = std::move(node.mapped())] {});
 }
 
 void ServerQuestions::reply(const Json& id, const Reply& reply) const {

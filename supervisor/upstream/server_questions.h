@@ -34,9 +34,9 @@ class ServerQuestions {
   // A call begins. `clock` stops while the person is asked, and must outlive the call's close().
   void open(int64_t call, Asking asking, RequestClock& clock);
   // The call ends, and its open questions are withdrawn. `heard`: the server answered; false: the call was given up.
-  void close(int64_t call, bool heard);
+  void close(int64_t call, bool was_received);
   // The answer to a call came after the call was given up.
-  void heard(int64_t call) { given_up_.erase(call); }
+  void received(int64_t call) { abandoned_.erase(call); }
 
   // A question of the server, with its id. `of`: the call that the HTTP reply belongs to; empty: not known.
   void ask(const Json& id, Json params, std::optional<int64_t> of);
@@ -48,11 +48,11 @@ class ServerQuestions {
   struct Call {
     Asking asking;
     RequestClock* clock;
-    size_t asked = 0;
+    size_t requested = 0;
   };
   struct Open;
   Call* call_of(std::optional<int64_t> of, int64_t& id);
-  Task<> answer(Open& one, Asking asking, RequestClock& clock, Json params);
+  Task<> answer(Open& item, Asking asking, RequestClock& clock, Json params);
   void reply(const Json& id, const Reply& reply) const;
 
   Loop& loop_;
@@ -61,8 +61,8 @@ class ServerQuestions {
   Send send_;
   std::map<int64_t, Call> calls_;
   // Calls that were given up and may still run at the server, with the person of each.
-  std::map<int64_t, std::string> given_up_;
-  bool lost_count_ = false;                            // given_up_ was full, so it is incomplete
+  std::map<int64_t, std::string> abandoned_;
+  bool lost_count_ = false;                            // abandoned_ was full, so it is incomplete
   std::map<std::string, std::shared_ptr<Open>> open_;  // key: the server's id, as JSON
 };
 

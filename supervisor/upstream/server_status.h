@@ -13,8 +13,8 @@ struct ServerStatus {
   // failed: the last start failed, or the server ended by itself, and it was not started again since.
   enum class State { unknown, starting, running, idle, failed };
   std::string name;
-  std::string kind;   // "command" or "http"
-  std::string place;  // "jail", "host" (as the daemon's user), or "remote"
+  std::string kind;      // "command" or "http"
+  std::string location;  // "jail", "host" (as the daemon's user), or "remote"
   State state = State::unknown;
   std::vector<std::string> tools;  // names, sorted
   uint32_t connections = 0;        // tenants that it runs for now

@@ -12,7 +12,7 @@ namespace {
 
 const char* place_of_server(const ServerConfig& config) {
   if (config.remote()) return "remote";
-  return config.place == ServerConfig::RunPlace::jail ? "jail" : "host";
+  return config.location == ServerConfig::ServerHost::jail ? "jail" : "host";
 }
 
 }  // namespace
@@ -20,27 +20,27 @@ const char* place_of_server(const ServerConfig& config) {
 std::vector<ServerStatus> UpstreamServers::statuses() const {
   std::vector<ServerStatus> all;
   for (const auto& [name, server] : servers_) {
-    ServerStatus one;
-    one.name = name;
-    one.kind = server->config.remote() ? "http" : "command";
-    one.place = place_of_server(server->config);
-    one.problem = server->problem;
-    one.imported_from = server->config.imported_from;
-    note_login(*server, one);
+    ServerStatus status;
+    status.name = name;
+    status.kind = server->config.remote() ? "http" : "command";
+    status.location = place_of_server(server->config);
+    status.problem = server->problem;
+    status.imported_from = server->config.imported_from;
+    note_login(*server, status);
     if (server->known)
-      for (const auto& [tool, known] : server->known->definitions.tools) one.tools.push_back(tool);
+      for (const auto& [tool, known] : server->known->definitions.tools) status.tools.push_back(tool);
     bool starting = false;
     for (const auto& [tenant, connection] : server->connections) {
-      one.connections += connection->is_running();
+      status.connections += connection->is_running();
       starting |= connection->is_starting();
     }
     using State = ServerStatus::State;
-    one.state = one.connections > 0    ? State::running
-                : starting             ? State::starting
-                : !one.problem.empty() ? State::failed
-                : server->known        ? State::idle
-                                       : State::unknown;
-    all.push_back(std::move(one));
+    status.state = status.connections > 0    ? State::running
+                   : starting                ? State::starting
+                   : !status.problem.empty() ? State::failed
+                   : server->known           ? State::idle
+                                             : State::unknown;
+    all.push_back(std::move(status));
   }
   return all;
 }
@@ -63,7 +63,7 @@ Task<Result<>> UpstreamServers::test(std::string name, std::string account) {
     co_return fail(Code::not_found, fmt::format("no server is named '{}'", printable(name, 64)),
                    "warder servers list shows the servers");
   const auto& oauth = server->config.oauth;
-  const bool is_shared = server->config.sharing == ServerConfig::Sharing::everybody;
+  const bool is_shared = server->config.sharing == ServerConfig::Sharing::all_users;
   const bool is_by_tenant = oauth && oauth->grant == oauth::OAuthSettings::Grant::authorization_code && !is_shared;
   if (is_by_tenant && account.empty())
     co_return fail(Code::invalid,
@@ -73,7 +73,7 @@ Task<Result<>> UpstreamServers::test(std::string name, std::string account) {
   if (!is_by_tenant && !account.empty())
     co_return fail(Code::invalid, fmt::format("server '{}' has no logins of tenants", printable(name, 64)),
                    fmt::format("warder servers test {}, without --tenant", name));
-  const Caller caller = is_by_tenant ? tester(account) : settings_.nobody;
+  const Caller caller = is_by_tenant ? tester(account) : settings_.no_user;
   CO_CHECKED(make_room_for(*server, caller));
   ServerConnection& connection = connection_of(*server, caller);
   connection.forget_failures();

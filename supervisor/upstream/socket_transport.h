@@ -21,7 +21,7 @@ class SocketTransport : public Transport {
   void speak(const std::string&) override {}
   void close() override;
   bool full() const override { return lines_.full(); }
-  uint64_t heard() const override { return lines_.heard(); }
+  uint64_t received() const override { return lines_.received(); }
   bool is_taking() const override { return lines_.is_taking(); }
 
  private:

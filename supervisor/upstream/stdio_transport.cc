@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kLastWords = 400ms;
 constexpr auto kLastTurn = 5s;  // to read output from before the end of the process
-constexpr size_t kErrorsKept = 2048, kErrorsTold = 300;
+constexpr size_t kErrorsKept = 2048, kMaxReportedErrors = 300;
 
 }  // namespace
 
@@ -42,9 +42,10 @@ void StdioTransport::close() {
 }
 
 std::string StdioTransport::last_words() const {
-  std::string_view last = std::string_view(errors_).substr(errors_.size() - std::min(errors_.size(), kErrorsTold));
+  std::string_view last =
+      std::string_view(errors_).substr(errors_.size() - std::min(errors_.size(), kMaxReportedErrors));
   while (last.ends_with('\n')) last.remove_suffix(1);
-  return printable(last, 2 * kErrorsTold);
+  return printable(last, 2 * kMaxReportedErrors);
 }
 
 Task<> StdioTransport::read() {

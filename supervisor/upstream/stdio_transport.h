@@ -22,7 +22,7 @@ class StdioTransport : public Transport {
   void speak(const std::string&) override {}
   void close() override;
   bool full() const override { return lines_.full(); }
-  uint64_t heard() const override { return lines_.heard(); }
+  uint64_t received() const override { return lines_.received(); }
   bool is_taking() const override { return lines_.is_taking(); }
   std::string last_words() const override;
 

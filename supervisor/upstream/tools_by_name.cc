@@ -18,16 +18,16 @@ std::string spelled(std::string_view name) {
 
 // The only key of the map with the same spelling as `name`. Empty: there is no key, or more than one.
 template <class Map>
-std::string_view only_spelled_like(const Map& map, std::string_view name) {
-  const std::string wanted = spelled(name);
-  std::string_view meant;
-  if (wanted.empty()) return meant;
+std::string_view find_by_spelling(const Map& map, std::string_view name) {
+  const std::string requested = spelled(name);
+  std::string_view target;
+  if (requested.empty()) return target;
   for (const auto& [key, value] : map) {
-    if (spelled(key) != wanted) continue;
-    if (!meant.empty()) return {};
-    meant = key;
+    if (spelled(key) != requested) continue;
+    if (!target.empty()) return {};
+    target = key;
   }
-  return meant;
+  return target;
 }
 
 }  // namespace
@@ -41,10 +41,10 @@ const DefinitionsOfServer* UpstreamServers::Server::known_for(std::string_view t
 std::shared_ptr<const KnownTool> UpstreamServers::known_tool(std::string_view tenant, std::string_view server,
                                                              std::string_view tool) const {
   const ServerPtr found = find(server);
-  const DefinitionsOfServer* known = found ? found->known_for(tenant) : nullptr;
-  if (!known) return nullptr;
-  const auto one = known->definitions.tools.find(tool);
-  return one == known->definitions.tools.end() ? nullptr : one->second;
+  const DefinitionsOfServer* definitions = found ? found->known_for(tenant) : nullptr;
+  if (!definitions) return nullptr;
+  const auto it = definitions->definitions.tools.find(tool);
+  return it == definitions->definitions.tools.end() ? nullptr : it->second;
 }
 
 std::vector<std::string> UpstreamServers::own_tools(std::string_view tenant, std::string_view server) const {
@@ -66,28 +66,29 @@ std::shared_ptr<ObservedResults> UpstreamServers::observed_results(std::string_v
 }
 
 bool UpstreamServers::writes_workspace(std::string_view server) const {
-  auto found = servers_.find(server);
-  return found != servers_.end() && found->second->config.tenants_folder;
+  auto it = servers_.find(server);
+  return it != servers_.end() && it->second->config.tenants_folder;
 }
 
-std::string_view UpstreamServers::meant_server(std::string_view name) const {
+std::string_view UpstreamServers::intended_server(std::string_view name) const {
   const auto exact = servers_.find(name);
-  return exact != servers_.end() ? std::string_view(exact->first) : only_spelled_like(servers_, name);
+  return exact != servers_.end() ? std::string_view(exact->first) : find_by_spelling(servers_, name);
 }
 
-std::string UpstreamServers::meant_tool(std::string_view tenant, std::string_view server, std::string_view tool) const {
+std::string UpstreamServers::intended_tool(std::string_view tenant, std::string_view server,
+                                           std::string_view tool) const {
   const ServerPtr found = find(server);
-  const DefinitionsOfServer* known = found ? found->known_for(tenant) : nullptr;
-  if (!known || known->definitions.tools.contains(tool)) return std::string(tool);
-  const std::string_view meant = only_spelled_like(known->definitions.tools, tool);
-  return std::string(meant.empty() ? tool : meant);
+  const DefinitionsOfServer* definitions = found ? found->known_for(tenant) : nullptr;
+  if (!definitions || definitions->definitions.tools.contains(tool)) return std::string(tool);
+  const std::string_view target = find_by_spelling(definitions->definitions.tools, tool);
+  return std::string(target.empty() ? tool : target);
 }
 
 std::optional<std::pair<std::string, std::string>> UpstreamServers::split(std::string_view name) const {
   for (const bool exactly : {true, false}) {
     for (std::string_view mark : {"__", ".", ":", "/"}) {
       for (size_t at = name.find(mark); at != name.npos; at = name.find(mark, at + 1)) {
-        const std::string_view server = exactly ? name.substr(0, at) : meant_server(name.substr(0, at));
+        const std::string_view server = exactly ? name.substr(0, at) : intended_server(name.substr(0, at));
         if (!has(server)) continue;
         return std::pair(std::string(server), std::string(name.substr(at + mark.size())));
       }

@@ -24,7 +24,7 @@ inline constexpr const char* kModern = "2026-07-28";  // the version of the prot
 // The bytes of one message.
 struct MessageText {
   std::string_view bytes;
-  std::shared_ptr<const char> kept;  // owns the bytes; empty: they are valid until the task first waits
+  std::shared_ptr<const char> saved;  // owns the bytes; empty: they are valid until the task first waits
 };
 
 class Transport {
@@ -37,8 +37,8 @@ class Transport {
     std::function<void(size_t bytes)> noise;                // bytes that are part of no message
     std::function<void()> too_long;                         // a message exceeded kMaxMessage and is lost
     std::function<void(int64_t id, Error why)> unanswered;  // the request will get no answer
-    std::function<void(int64_t id)> not_taken;  // the server forgot the session and did nothing; `ended` follows
-    std::function<void(Error why)> ended;       // no more messages will come; called once
+    std::function<void(int64_t id)> not_accepted;  // the server forgot the session and did nothing; `ended` follows
+    std::function<void(Error why)> ended;          // no more messages will come; called once
 
     // Calls `ended` with the code unavailable; a second call has no effect.
     void end(std::string why) {
@@ -69,8 +69,8 @@ class Transport {
   // Asks the server to end, or to end the session. `ended` follows, unless the server does not react.
   virtual void close() = 0;
 
-  virtual bool full() const = 0;       // true: leave out optional messages
-  virtual uint64_t heard() const = 0;  // grows with each byte and each reply received
+  virtual bool full() const = 0;          // true: leave out optional messages
+  virtual uint64_t received() const = 0;  // grows with each byte and each reply received
   // Whether a received message is in work: further ones are not read meanwhile.
   virtual bool is_taking() const { return false; }
   // Whether the last request failed for want of a token: then the server took none, and another request is in vain.

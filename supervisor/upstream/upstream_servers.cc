@@ -22,7 +22,7 @@ namespace {
 constexpr char kIdempotencyKey[] = "org.warder/idempotencyKey";
 constexpr size_t kMaxConnections = 256;        // connections of one server
 constexpr size_t kMaxBytesOfTenant = 1 << 20;  // of definitions that one tenant sees
-constexpr std::chrono::milliseconds kTellAfter{500};
+constexpr std::chrono::milliseconds kReportDelay{500};
 constexpr std::chrono::milliseconds kRetireEvery{200};
 
 Work::Owner owner_of(const ServerConfig& config) { return {"server " + config.name}; }
@@ -31,10 +31,10 @@ using KnownDefinitions = std::shared_ptr<const DefinitionsOfServer>;
 
 // A job: reads what the catalog needs.
 Result<KnownDefinitions> with_reading(const std::string& server, Definitions definitions) {
-  auto known = std::make_shared<DefinitionsOfServer>();
-  TRY(known->reading, catalog::read_definitions(Json{{"tools", definitions.described()}}, {server, ""}));
-  known->definitions = std::move(definitions);
-  return KnownDefinitions(std::move(known));
+  auto existing = std::make_shared<DefinitionsOfServer>();
+  TRY(existing->reading, catalog::read_definitions(Json{{"tools", definitions.described()}}, {server, ""}));
+  existing->definitions = std::move(definitions);
+  return KnownDefinitions(std::move(existing));
 }
 
 struct LearnedDefinitions {
@@ -60,12 +60,12 @@ Result<LearnedDefinitions> read_list(int folder, const ServerConfig& config, Jso
   return learned;
 }
 
-void count_call(ServerCounts& counts, const Result<ServerAnswer>& answer, Monotonic::time_point begun) {
+void count_call(ServerCounts& counts, const Result<ServerAnswer>& answer, Monotonic::time_point start) {
   if (!answer && answer.error().code == Code::exhausted) {
     counts.calls_refused++;
     return;
   }
-  counts.call_us += static_cast<uint64_t>(ms_since(begun) * 1000);
+  counts.call_us += static_cast<uint64_t>(ms_since(start) * 1000);
   if (!answer) {
     counts.calls_failed++;
   } else {
@@ -85,8 +85,8 @@ Task<Result<KnownDefinitions>> load_known(Work& work, std::shared_ptr<const Fd> 
     TRY(Definitions definitions, load_definitions(std::move(*document), meter));
     return with_reading(name, std::move(definitions));
   };
-  auto known = co_await work.run(std::move(owner_of_second), 0, std::move(job));
-  co_return known;
+  auto existing = co_await work.run(std::move(owner_of_second), 0, std::move(job));
+  co_return existing;
 }
 
 }  // namespace
@@ -104,12 +104,12 @@ UpstreamServers::UpstreamServers(jail::Host& host, Settings settings)
 }
 
 void UpstreamServers::Server::forget_unconnected() {
-  std::erase_if(known_of, [this](const auto& one) { return !connections.contains(one.first); });
+  std::erase_if(known_of, [this](const auto& item) { return !connections.contains(item.first); });
 }
 
 UpstreamServers::ServerPtr UpstreamServers::find(std::string_view name) const {
-  const auto found = servers_.find(name);
-  return found == servers_.end() ? nullptr : found->second;
+  const auto it = servers_.find(name);
+  return it == servers_.end() ? nullptr : it->second;
 }
 
 void UpstreamServers::add(ServerConfig config) {
@@ -122,7 +122,7 @@ void UpstreamServers::add(ServerConfig config) {
 }
 
 void UpstreamServers::begin() {
-  has_begun_ = true;
+  has_started_ = true;
   learn();
 }
 
@@ -135,12 +135,12 @@ Task<> UpstreamServers::loaded(std::chrono::milliseconds limit) {
 }
 
 Task<> UpstreamServers::load(ServerPtr server) {
-  auto known = co_await load_known(host_.work, folder_, server->config);
-  if (!known && known.error().code != Code::not_found)
+  auto existing = co_await load_known(host_.work, folder_, server->config);
+  if (!existing && existing.error().code != Code::not_found)
     log_warning("upstream server {}: its stored tool definitions are not used: {}", server->config.name,
-                known.error().what);
-  const bool is_new = known && !server->known;
-  if (is_new) server->known = *std::move(known);
+                existing.error().what);
+  const bool is_new = existing && !server->known;
+  if (is_new) server->known = *std::move(existing);
   if (--loading_ == 0) {
     for (const auto& waiting : std::exchange(waiting_for_loads_, {})) waiting.resolve();
     learn();
@@ -150,7 +150,7 @@ Task<> UpstreamServers::load(ServerPtr server) {
 
 // Starts the servers with unknown tools, once it is clear which those are.
 void UpstreamServers::learn() {
-  if (!has_begun_ || loading_ > 0) return;
+  if (!has_started_ || loading_ > 0) return;
   for (const auto& [name, server] : servers_) {
     // The first login or call learns the tools of a server where each tenant logs in.
     const bool has_logins = server->config.oauth && server->config.sharing == ServerConfig::Sharing::tenant &&
@@ -161,14 +161,14 @@ void UpstreamServers::learn() {
 
 Task<> UpstreamServers::learn_one(ServerPtr server) {
   // A failure is logged by the connection; the next call tries again.
-  ServerConnection& connection = connection_of(*server, settings_.nobody);
-  auto start_it = start_of(*server, settings_.nobody);
+  ServerConnection& connection = connection_of(*server, settings_.no_user);
+  auto start_it = start_of(*server, settings_.no_user);
   auto ready = co_await connection.ready(std::move(start_it));
   if (ready && server->config.sharing == ServerConfig::Sharing::tenant) connection.rest();
 }
 
 bool UpstreamServers::adopt(std::vector<ServerConfig> servers, std::shared_ptr<const policies::Policy> standard) {
-  settings_.nobody.policy = std::move(standard);
+  settings_.no_user.policy = std::move(standard);
   std::map<std::string, ServerPtr, std::less<>> before;
   before.swap(servers_);
   bool changed = false;
@@ -198,8 +198,8 @@ std::vector<ServerConfig> UpstreamServers::imported_from(const std::string& file
 }
 
 const ServerConfig* UpstreamServers::config_of(std::string_view name) const {
-  const auto found = servers_.find(name);
-  return found == servers_.end() ? nullptr : &found->second->config;
+  const auto it = servers_.find(name);
+  return it == servers_.end() ? nullptr : &it->second->config;
 }
 
 // The server is destroyed here, from a timer: never in the middle of its own code.
@@ -207,22 +207,22 @@ Task<> UpstreamServers::retire(ServerPtr server) {
   for (;;) {
     for (auto& [tenant, connection] : server->connections) connection->rest();
     const bool rests = std::all_of(server->connections.begin(), server->connections.end(),
-                                   [](const auto& one) { return one.second->rests(); });
+                                   [](const auto& item) { return item.second->rests(); });
     if (rests && server.use_count() == 1) co_return;
     co_await sleep_for(host_.loop, kRetireEvery);
   }
 }
 
-const Caller& UpstreamServers::whose(const Server& server, const Caller& caller) const {
-  return server.config.sharing == ServerConfig::Sharing::everybody ? settings_.nobody : caller;
+const Caller& UpstreamServers::caller_of(const Server& server, const Caller& caller) const {
+  return server.config.sharing == ServerConfig::Sharing::all_users ? settings_.no_user : caller;
 }
 
 ServerConnection::Start UpstreamServers::start_of(const Server& server, const Caller& caller) {
   ServerConnection::Start how;
-  how.transport = [this, &server, who = whose(server, caller)](Variables secrets) {
+  how.transport = [this, &server, who = caller_of(server, caller)](Variables secrets) {
     return start(server, who, std::move(secrets));
   };
-  const auto& policy = whose(server, caller).policy;
+  const auto& policy = caller_of(server, caller).policy;
   if (policy && policy->calls.questions == policies::CallRules::Questions::client)
     how.questions = Client::Questions::some;
   return how;
@@ -230,8 +230,8 @@ ServerConnection::Start UpstreamServers::start_of(const Server& server, const Ca
 
 Result<> UpstreamServers::make_room_for(Server& server, const Caller& caller) {
   const auto has_room = [&server] { return server.connections.size() < kMaxConnections; };
-  if (has_room() || server.connections.contains(whose(server, caller).tenant)) return {};
-  std::erase_if(server.connections, [](const auto& one) { return one.second->rests(); });
+  if (has_room() || server.connections.contains(caller_of(server, caller).tenant)) return {};
+  std::erase_if(server.connections, [](const auto& item) { return item.second->rests(); });
   server.forget_unconnected();
   if (has_room()) return {};
   return fail(Code::exhausted,
@@ -240,23 +240,23 @@ Result<> UpstreamServers::make_room_for(Server& server, const Caller& caller) {
 
 void UpstreamServers::end_idle_of(const std::string& account) {
   for (auto& [name, server] : servers_) {
-    std::erase_if(server->connections, [&account](const auto& one) {
-      return tenants::account_of(one.first) == account && one.second->is_idle();
+    std::erase_if(server->connections, [&account](const auto& item) {
+      return tenants::account_of(item.first) == account && item.second->is_idle();
     });
     server->forget_unconnected();
   }
 }
 
 ServerConnection& UpstreamServers::connection_of(Server& server, const Caller& caller) {
-  const Caller& who = whose(server, caller);
-  auto& connection = server.connections[who.tenant];
+  const Caller& user = caller_of(server, caller);
+  auto& connection = server.connections[user.tenant];
   if (!connection) {
     ServerConnection::Observer observer;
     observer.counts = &server.counts;
     // Definitions may depend on a tenant's files. Other tenants must not see them.
-    const bool is_tenants = server.config.tenants_folder && &who != &settings_.nobody;
-    Work::Owner owner{who.tenant.empty() ? "server " + server.config.name : who.tenant};
-    if (who.policy) owner.bytes_per_second = who.policy->limits.standard.json_bytes_per_second;
+    const bool is_tenants = server.config.tenants_folder && &user != &settings_.no_user;
+    Work::Owner owner{user.tenant.empty() ? "server " + server.config.name : user.tenant};
+    if (user.policy) owner.bytes_per_second = user.policy->limits.standard.json_bytes_per_second;
     observer.learned = [this, &server, is_tenants, owner](Json tools) {
       return is_tenants ? learned_for(server, owner, std::move(tools)) : learned(server, std::move(tools));
     };
@@ -283,15 +283,15 @@ Task<Result<std::unique_ptr<Transport>>> UpstreamServers::start(const Server& se
     co_return std::unique_ptr<Transport>(
         new HttpTransport(host_.loop, http_, server.config, secrets, std::move(tokens)));
   }
-  Variables told = secrets;
-  CO_TRY(auto process, co_await start_process(server, std::move(caller), std::move(told)));
+  Variables variables = secrets;
+  CO_TRY(auto process, co_await start_process(server, std::move(caller), std::move(variables)));
   co_return std::unique_ptr<Transport>(new StdioTransport(host_.loop, std::move(process), std::move(secrets)));
 }
 
 Task<Result<std::unique_ptr<ServerProcess>>> UpstreamServers::start_process(const Server& server, Caller caller,
                                                                             Variables secrets) {
   const ServerConfig& config = server.config;
-  if (config.place == ServerConfig::RunPlace::outside) co_return start_outside(host_.loop, config, secrets);
+  if (config.location == ServerConfig::ServerHost::outside) co_return start_outside(host_.loop, config, secrets);
   Fd folder;
   if (!config.folder.empty()) {
     CO_TRY(folder, open_directory(config.folder));
@@ -299,16 +299,16 @@ Task<Result<std::unique_ptr<ServerProcess>>> UpstreamServers::start_process(cons
     CO_TRY(const RelativePath own, RelativePath::parse("servers/" + config.name));
     CO_TRY(folder, make_directories_beneath(caller.directory, own, 0700));
   }
-  const int shown = folder ? folder.get() : caller.workspace;
-  JailedStart what{*caller.policy, shown, caller.tenant, settings_.network};
+  const int folder_fd = folder ? folder.get() : caller.workspace;
+  JailedStart start{*caller.policy, folder_fd, caller.tenant, settings_.network};
   std::string owner =
       fmt::format("server {} of tenant {}", config.name, caller.tenant.empty() ? "(all)" : caller.tenant);
   if (caller.account && config.folder.empty()) {
-    what.disk = caller.account(std::move(owner));
+    start.disk = caller.account(std::move(owner));
   } else {
-    what.disk.owner = std::move(owner);
+    start.disk.owner = std::move(owner);
   }
-  auto started = co_await start_in_jail(host_, config, std::move(secrets), std::move(what));
+  auto started = co_await start_in_jail(host_, config, std::move(secrets), std::move(start));
   co_return started;
 }
 
@@ -343,13 +343,13 @@ Task<Result<>> UpstreamServers::learned_for(Server& server, Work::Owner tenant, 
     if (rough_length(*list, kMaxBytesOfTenant) >= kMaxBytesOfTenant)
       return fail(Code::unavailable, "the definitions of tools are longer than 1 MiB",
                   "let the server list fewer tools");
-    auto known = std::make_shared<DefinitionsOfServer>();
-    TRY(known->definitions, Definitions::read(std::move(*list), meter));
-    return KnownDefinitions(std::move(known));
+    auto definitions = std::make_shared<DefinitionsOfServer>();
+    TRY(definitions->definitions, Definitions::read(std::move(*list), meter));
+    return KnownDefinitions(std::move(definitions));
   };
   std::string name = tenant.name;
-  CO_TRY(KnownDefinitions known, co_await host_.work.run(std::move(tenant), 0, std::move(job)));
-  if (!server.known) server.known_of[std::move(name)] = std::move(known);
+  CO_TRY(KnownDefinitions definitions, co_await host_.work.run(std::move(tenant), 0, std::move(job)));
+  if (!server.known) server.known_of[std::move(name)] = std::move(definitions);
   co_return Result<>{};
 }
 
@@ -378,7 +378,7 @@ Task<> UpstreamServers::store_results(ServerPtr server) {
                   stored.error().what);
   }
   server->is_storing = false;
-  telling_ = Deadline(host_.loop, kTellAfter, [this] {
+  telling_ = Deadline(host_.loop, kReportDelay, [this] {
     if (changed_) changed_();
   });
 }
@@ -400,27 +400,27 @@ std::vector<std::string> UpstreamServers::unlearned() const {
 }
 
 Task<Result<>> UpstreamServers::make_known(const Caller& caller, std::string name) {
-  const ServerPtr held = find(name);
-  if (!held) co_return fail(Code::not_found, fmt::format("no server is named '{}'", printable(name, 64)));
-  if (held->known) co_return Result<>{};  // a tenant may have changed the files behind its own definitions
-  const auto begun = Monotonic::now();
-  CO_CHECKED(make_room_for(*held, caller));
-  ServerConnection& connection = connection_of(*held, caller);
-  auto start_it = start_of(*held, caller);
+  const ServerPtr server_ptr = find(name);
+  if (!server_ptr) co_return fail(Code::not_found, fmt::format("no server is named '{}'", printable(name, 64)));
+  if (server_ptr->known) co_return Result<>{};  // a tenant may have changed the files behind its own definitions
+  const auto started = Monotonic::now();
+  CO_CHECKED(make_room_for(*server_ptr, caller));
+  ServerConnection& connection = connection_of(*server_ptr, caller);
+  auto start_it = start_of(*server_ptr, caller);
   auto ready = co_await connection.ready(std::move(start_it));
   if (ready) co_return Result<>{};
   Result<ServerAnswer> none = tl::unexpected<Error>(std::move(ready).error());
-  count_call(held->counts, none, begun);
+  count_call(server_ptr->counts, none, started);
   co_return tl::unexpected<Error>(std::move(none).error());
 }
 
 Task<Result<ServerAnswer>> UpstreamServers::call(const Caller& caller, std::string name, std::string tool,
                                                  Transport::Arguments arguments, std::chrono::milliseconds limit,
                                                  Client::Progress progress, Asking asking) {
-  const ServerPtr held = find(name);
-  if (!held) co_return fail(Code::not_found, fmt::format("no server is named '{}'", printable(name, 64)));
-  Server& server = *held;
-  const auto begun = Monotonic::now();
+  const ServerPtr server_ptr = find(name);
+  if (!server_ptr) co_return fail(Code::not_found, fmt::format("no server is named '{}'", printable(name, 64)));
+  Server& server = *server_ptr;
+  const auto started = Monotonic::now();
   if (auto room = make_room_for(server, caller); !room) {
     server.counts.calls_refused++;
     co_return tl::unexpected<Error>(std::move(room).error());
@@ -440,7 +440,7 @@ Task<Result<ServerAnswer>> UpstreamServers::call(const Caller& caller, std::stri
   ServerConnection& connection = connection_of(server, caller);
   auto start_it = start_of(server, caller);
   auto answer = co_await connection.call(std::move(start_it), std::move(order));
-  count_call(server.counts, answer, begun);
+  count_call(server.counts, answer, started);
   co_return answer;
 }
 

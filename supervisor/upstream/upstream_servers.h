@@ -48,7 +48,7 @@ class UpstreamServers {
   struct Settings {
     std::vector<ServerConfig> servers;
     int definitions = -1;          // descriptor of the folder with their files; borrowed
-    Caller nobody;                 // for servers that are shared, or started only to learn their tools
+    Caller no_user;                // for servers that are shared, or started only to learn their tools
     WorkerThread* disk = nullptr;  // reads and writes the logins; nullptr: a server with `oauth` cannot be used
     oauth::SealKey login_key = {};
     ServerNetwork* network = nullptr;  // for servers with `egress`; must outlive this object
@@ -108,11 +108,11 @@ class UpstreamServers {
   bool empty() const { return servers_.empty(); }
   // The server of that name, or else the only one with a name that differs only in capitals and punctuation:
   // "google_drive", as stubs write it, is "google-drive". Empty: no server.
-  std::string_view meant_server(std::string_view name) const;
+  std::string_view intended_server(std::string_view name) const;
   // The name of a tool of that server, found in the same way; `tool` itself if no known tool matches.
-  std::string meant_tool(std::string_view tenant, std::string_view server, std::string_view tool) const;
+  std::string intended_tool(std::string_view tenant, std::string_view server, std::string_view tool) const;
   // Splits "server__tool", "server.tool", "server:tool" or "server/tool" into server and tool. The server is found like
-  // in meant_server(). Empty: no known server.
+  // in intended_server(). Empty: no known server.
   std::optional<std::pair<std::string, std::string>> split(std::string_view name) const;
   // Calls `fn(name, counts, running)` for each server, in the order of the names. `running`: its connections with a
   // running server.
@@ -162,7 +162,7 @@ class UpstreamServers {
   ServerPtr find(std::string_view name) const;
   void add(ServerConfig config);
   Task<> retire(ServerPtr server);
-  const Caller& whose(const Server& server, const Caller& caller) const;
+  const Caller& caller_of(const Server& server, const Caller& caller) const;
   // Removes idle connections if there is no room for one more. Errors: exhausted.
   Result<> make_room_for(Server& server, const Caller& caller);
   ServerConnection& connection_of(Server& server, const Caller& caller);
@@ -185,7 +185,7 @@ class UpstreamServers {
   jail::Host& host_;
   Settings settings_;
   const std::shared_ptr<const Fd> folder_;  // of the definitions; jobs share it
-  bool has_begun_ = false;
+  bool has_started_ = false;
   size_t loading_ = 0;  // servers whose stored definitions are being read
   std::vector<OneShot<>::Resolver> waiting_for_loads_;
   std::shared_ptr<http::HttpClient> http_;  // opened for the first server over HTTP

@@ -5,9 +5,9 @@ namespace {
 
 constexpr char kKey[] = "result";
 
-bool is_titled(const Json& schema, std::string_view wanted) {
+bool is_titled(const Json& schema, std::string_view requested) {
   const auto title = schema.find("title");
-  return title != schema.end() && title->is_string() && title->get_ref<const std::string&>() == wanted;
+  return title != schema.end() && title->is_string() && title->get_ref<const std::string&>() == requested;
 }
 
 }  // namespace

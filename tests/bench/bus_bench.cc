@@ -102,7 +102,7 @@ std::unique_ptr<cluster::Bus> connect(Loop& loop, const cluster::NatsServerProce
 // pauses of the other program (cluster.py).
 int measure_asked(Loop& loop) {
   cluster::NatsServerProcess server;
-  auto one = connect(loop, server, "n1"), two = connect(loop, server, "n2");
+  auto item = connect(loop, server, "n1"), two = connect(loop, server, "n2");
   auto requests = *two->subscribe("w1.requests");
   Scope answering(loop);
   answering.spawn(answer_requests(*two, *requests));
@@ -110,7 +110,7 @@ int measure_asked(Loop& loop) {
   for (int read = std::getchar(); read != EOF; read = std::getchar()) {
     if (read != '\n') continue;
     const auto begin = Steady::now();
-    if (!run_task(loop, one->request("w1.requests", std::string(64, 'x'), 5s))) return 1;
+    if (!run_task(loop, item->request("w1.requests", std::string(64, 'x'), 5s))) return 1;
     fmt::print("{:.0f}\n", us_since(begin));
     std::fflush(stdout);
   }
@@ -119,12 +119,12 @@ int measure_asked(Loop& loop) {
 
 int measure(Loop& loop, int rounds) {
   cluster::NatsServerProcess server;
-  auto one = connect(loop, server, "n1"), two = connect(loop, server, "n2");
+  auto item = connect(loop, server, "n1"), two = connect(loop, server, "n2");
   auto messages = *two->subscribe("w1.messages"), requests = *two->subscribe("w1.requests");
   Scope answering(loop);
   answering.spawn(answer_requests(*two, *requests));
   if (!run_task(loop, two->flush(5s))) return 1;
-  auto bucket = run_task(loop, one->open_bucket("bench", {}, 5s)).value();
+  auto bucket = run_task(loop, item->open_bucket("bench", {}, 5s)).value();
   auto watch = bucket->watch("watched").value();
   RawClient raw(std::atoi(server.url().substr(server.url().rfind(':') + 1).c_str()));
   auto succeeds = [&loop](auto task) { return run_task(loop, std::move(task)).has_value(); };
@@ -139,12 +139,13 @@ int measure(Loop& loop, int rounds) {
     raw.ping();
     return true;
   });
-  add("flush", [&] { return succeeds(one->flush(5s)); });
-  add("publish to received, 64 B", [&] { return one->publish("w1.messages", small) && succeeds(messages->next()); });
-  add("publish to received, 256 KiB", [&] { return one->publish("w1.messages", large) && succeeds(messages->next()); });
-  add("request to answer, 64 B", [&] { return succeeds(one->request("w1.requests", small, 5s)); });
-  add("request to answer, 256 KiB", [&] { return succeeds(one->request("w1.requests", large, 5s)); });
-  add("request that nobody receives", [&] { return !succeeds(one->request("w1.nobody", small, 5s)); });
+  add("flush", [&] { return succeeds(item->flush(5s)); });
+  add("publish to received, 64 B", [&] { return item->publish("w1.messages", small) && succeeds(messages->next()); });
+  add("publish to received, 256 KiB",
+      [&] { return item->publish("w1.messages", large) && succeeds(messages->next()); });
+  add("request to answer, 64 B", [&] { return succeeds(item->request("w1.requests", small, 5s)); });
+  add("request to answer, 256 KiB", [&] { return succeeds(item->request("w1.requests", large, 5s)); });
+  add("request that nobody receives", [&] { return !succeeds(item->request("w1.nobody", small, 5s)); });
   add("bucket: put", [&] { return succeeds(kv.put("k", small)); });
   add("bucket: get", [&] { return succeeds(kv.get("k")); });
   add("bucket: update by revision", [&] {
@@ -180,7 +181,7 @@ int measure(Loop& loop, int rounds) {
   const auto begin = Steady::now();
   for (int i = 0; i < rounds; i++) {
     for (int sent = 0; sent < kRow; sent++)
-      if (!one->publish("w1.messages", small)) return 1;
+      if (!item->publish("w1.messages", small)) return 1;
     for (int got = 0; got < kRow; got++)
       if (!succeeds(messages->next())) return 1;
   }
@@ -197,8 +198,8 @@ int main(int argc, char** argv) {
     return 0;
   }
   Loop loop;  // the threads of the buses must end before it
-  const bool is_asked = argc > 1 && std::string_view(argv[1]) == "--asked";
-  const int code = is_asked ? measure_asked(loop) : measure(loop, argc > 1 ? std::max(1, std::atoi(argv[1])) : 50);
+  const bool is_requested = argc > 1 && std::string_view(argv[1]) == "--asked";
+  const int code = is_requested ? measure_asked(loop) : measure(loop, argc > 1 ? std::max(1, std::atoi(argv[1])) : 50);
   cluster::wait_for_ended_buses(10s);
   return code;
 }

@@ -81,10 +81,10 @@ void Cases::add_program(std::string name, std::string baseline, int per_round, s
   Command command;
   command.words = std::move(words);
   add(std::move(name), std::move(baseline), per_round, [command]() -> Result<Sample> {
-    auto begun = Monotonic::now();
+    auto started = Monotonic::now();
     TRY(Process process, Process::start(command));
     TRY(Process::End end, process.wait());
-    Sample sample{us_between(begun, Monotonic::now()), end.cpu_us};
+    Sample sample{us_between(started, Monotonic::now()), end.cpu_us};
     if (end.status != 0)
       return fail(Code::internal, command.words[0] + " ended with status " + std::to_string(end.status));
     return sample;
@@ -204,10 +204,10 @@ Result<> Cases::prepare() {
 
   add(kEcho, {}, 100, [echo]() -> Result<Sample> {
     char part[64] = "as long as a short request";
-    auto begun = Monotonic::now();
+    auto started = Monotonic::now();
     if (::write(echo->get(), part, sizeof part) != sizeof part || ::read(echo->get(), part, sizeof part) != sizeof part)
       return fail(Code::internal, "the echo process is gone");
-    return Sample{us_between(begun, Monotonic::now()), {}};
+    return Sample{us_between(started, Monotonic::now()), {}};
   });
   add("ping", kEcho, 100, [this]() -> Result<Sample> {
     TRY(Client::Exchange exchange, handshake_->exchange("{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}\n"));

@@ -88,9 +88,9 @@ int main(int argc, char** argv) {
   if (files == 0 || rounds == 0) return 2;
   std::vector<double> copy, settle, diff, commit, undo, ratio;
   for (unsigned i = 0; i < rounds; i++) {
-    const Round one = measure(files);
-    copy.push_back(one.copy), settle.push_back(one.settle), diff.push_back(one.diff);
-    commit.push_back(one.commit), undo.push_back(one.undo), ratio.push_back(one.commit / one.copy);
+    const Round round = measure(files);
+    copy.push_back(round.copy), settle.push_back(round.settle), diff.push_back(round.diff);
+    commit.push_back(round.commit), undo.push_back(round.undo), ratio.push_back(round.commit / round.copy);
   }
   fmt::print("{} changed files, median of {} rounds\n", files, rounds);
   fmt::print("cp -a of them    {:8.1f} ms\n", median(copy));

@@ -97,9 +97,9 @@ std::string Daemon::log() const {
 }
 
 std::string Daemon::log_end() const {
-  constexpr size_t kShown = 4000;
+  constexpr size_t kMaxListedBytes = 4000;
   const std::string text = log();
-  return text.size() > kShown ? text.substr(text.size() - kShown) : text;
+  return text.size() > kMaxListedBytes ? text.substr(text.size() - kMaxListedBytes) : text;
 }
 
 bool Daemon::logged(std::string_view text) const { return log().find(text) != std::string::npos; }

@@ -79,12 +79,12 @@ constexpr const char* kForbidden[] = {"mount",
                                       "open_by_handle_at",
                                       "syslog"};
 
-[[noreturn]] void give_up(const char* what) {
-  fprintf(stderr, "floor: %s: %s\n", what, strerror(errno));
+[[noreturn]] void give_up(const char* kind) {
+  fprintf(stderr, "floor: %s: %s\n", kind, strerror(errno));
   _exit(70);
 }
-long checked(long result, const char* what) {
-  if (result < 0) give_up(what);
+long checked(long result, const char* kind) {
+  if (result < 0) give_up(kind);
   return result;
 }
 
@@ -251,8 +251,8 @@ void answer(PyObject* result) {
     args.exit_signal = SIGCHLD;
     const long pid = checked(syscall(SYS_clone3, &args, sizeof args), "clone3");
     if (pid == 0) {
-      char wanted = 0;
-      const bool is_wanted = recv(channel, &wanted, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
+      char requested = 0;
+      const bool is_wanted = recv(channel, &requested, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
       become_jail(filter, channel);
       live(run, warm, is_wanted);
     }
@@ -264,11 +264,11 @@ void answer(PyObject* result) {
 // Server: takes requests, one line each, gives each to a jail, and keeps some jails waiting. One thread.
 class Server {
  public:
-  Server(int listener, int orders, size_t wanted)
+  Server(int listener, int orders, size_t requested)
       : events_(static_cast<int>(checked(epoll_create1(EPOLL_CLOEXEC), "epoll_create1"))),
         listener_(listener),
         orders_(orders),
-        wanted_(wanted) {
+        requested_(requested) {
     watch(listener_);
   }
 
@@ -296,7 +296,7 @@ class Server {
 
   // As Warder does, jails are made ahead only while no program runs.
   void refill() {
-    if (running_ == 0 && making_ == 0 && ready_.size() < wanted_) make();
+    if (running_ == 0 && making_ == 0 && ready_.size() < requested_) make();
   }
 
   int make() {
@@ -356,7 +356,7 @@ class Server {
   }
 
   int events_, listener_, orders_;
-  size_t wanted_;
+  size_t requested_;
   size_t making_ = 0, running_ = 0;
   std::map<int, Jail> jails_;
   std::deque<int> ready_;  // oldest first

@@ -11,15 +11,15 @@ using usage::Memory;
 
 int main(int argc, char** argv) {
   const usage::Office office;
-  auto print = [](const char* what, const usage::Recall& recall) {
-    fmt::print("{:22}{:12.1f}{:16.1f}{:24.1f}{:14.1f}\n", what, recall.single, recall.several, recall.plain,
+  auto print = [](const char* kind, const usage::Recall& recall) {
+    fmt::print("{:22}{:12.1f}{:16.1f}{:24.1f}{:14.1f}\n", kind, recall.single, recall.several, recall.plain,
                recall.unused);
   };
   fmt::print("recall@5, percent         one tool    two or three    by their definitions    never used\n");
   print("without learning", office.recall(Memory::none, 0));
-  const size_t most = argc > 1 ? static_cast<size_t>(std::atoi(argv[1])) : 100;
+  const size_t max = argc > 1 ? static_cast<size_t>(std::atoi(argv[1])) : 100;
   for (size_t uses : {size_t{10}, size_t{100}}) {
-    if (uses > most) break;
+    if (uses > max) break;
     print(fmt::format("{} uses, naive", uses).c_str(), office.recall(Memory::naive, uses));
     print(fmt::format("{} uses, ours", uses).c_str(), office.recall(Memory::ours, uses));
   }

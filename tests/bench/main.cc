@@ -55,7 +55,9 @@ Result<int> measure(Cases& cases, const Options& options) {
   return rounds;
 }
 
-std::string shown(double us) { return us < 1000 ? fmt::format("{:.1f} us", us) : fmt::format("{:.2f} ms", us / 1000); }
+std::string displayed(double us) {
+  return us < 1000 ? fmt::format("{:.1f} us", us) : fmt::format("{:.2f} ms", us / 1000);
+}
 
 void print_cases(std::vector<Case>& list) {
   fmt::print("\n{:<40} {:>6} {:>10} {:>10} {:>10} {:>10}   {}\n", "", "n", "p10", "p50", "p99", "CPU",
@@ -72,18 +74,18 @@ void print_cases(std::vector<Case>& list) {
       ratio = value ? fmt::format("{:.2f} x {}", *value, c.baseline) : "";
     }
     auto cpu = c.cpu_is_whole ? c.series.cpu_us() : std::nullopt;
-    fmt::print("{:<40} {:>6} {:>10} {:>10} {:>10} {:>10}   {}\n", c.name, c.series.count(), shown(c.series.at(0.1)),
-               shown(c.series.at(0.5)), shown(c.series.at(0.99)), cpu ? shown(*cpu) : "", ratio);
+    fmt::print("{:<40} {:>6} {:>10} {:>10} {:>10} {:>10}   {}\n", c.name, c.series.count(), displayed(c.series.at(0.1)),
+               displayed(c.series.at(0.5)), displayed(c.series.at(0.99)), cpu ? displayed(*cpu) : "", ratio);
   }
 }
 
 void print_breakdown(const std::vector<Part>& parts) {
   fmt::print("\n{:<50} {:>10} {:>10} {:>8}\n", "A cold jailed Python, step by step", "p10", "p50", "of it");
-  double whole = parts.empty() ? 0 : parts[0].series.at(0.5);
+  double full = parts.empty() ? 0 : parts[0].series.at(0.5);
   for (const Part& p : parts) {
     double middle = p.series.at(0.5);
     fmt::print("{:<50} {:>10} {:>10} {:>6.1f} %\n", std::string(static_cast<size_t>(p.depth) * 2, ' ') + p.name,
-               shown(p.series.at(0.1)), shown(middle), 100 * middle / whole);
+               displayed(p.series.at(0.1)), displayed(middle), 100 * middle / full);
   }
 }
 

@@ -28,9 +28,9 @@ struct Options {
 };
 
 // The tools that the wishes are for, among so many others; one file for each server.
-void write_catalog(const std::filesystem::path& folder, const Json& wanted, uint32_t count) {
+void write_catalog(const std::filesystem::path& folder, const Json& requested, uint32_t count) {
   uint32_t written = 0;
-  for (const Json& server : wanted) {
+  for (const Json& server : requested) {
     written += static_cast<uint32_t>(server["tools"].size());
     std::ofstream(folder / (server["server"].get<std::string>() + ".json")) << server;
   }
@@ -50,12 +50,12 @@ struct Case {
   Series series;
 };
 
-Result<> measure(Case& one, Client& client, int times) {
-  one.series.begin_round();
+Result<> measure(Case& item, Client& client, int times) {
+  item.series.begin_round();
   for (int i = 0; i < times; i++) {
-    TRY(auto exchange, client.exchange(one.requests[one.next++ % one.requests.size()]));
-    one.bytes = exchange.answer.size();
-    one.series.add({exchange.us(), std::nullopt});
+    TRY(auto exchange, client.exchange(item.requests[item.next++ % item.requests.size()]));
+    item.bytes = exchange.answer.size();
+    item.series.add({exchange.us(), std::nullopt});
   }
   return {};
 }
@@ -67,11 +67,11 @@ std::string words_of(std::string name) {
 
 Result<> run(const Options& options, uint32_t count) {
   const std::filesystem::path source = WARDER_SOURCE_DIR "/tests/catalog/finding";
-  const Json wanted = Json::parse(std::ifstream(source / "tools.json"));
+  const Json requested = Json::parse(std::ifstream(source / "tools.json"));
   const Json wishes = Json::parse(std::ifstream(source / "wishes.json"));
   TempDirectory catalog;
   std::filesystem::permissions(catalog.path(), std::filesystem::perms(0755));
-  write_catalog(catalog.path(), wanted, count);
+  write_catalog(catalog.path(), requested, count);
 
   const auto start = Monotonic::now();
   TRY(auto daemon, Daemon::start(options.daemon, options.policies, {"--catalog", catalog.path().string()}));
@@ -80,10 +80,10 @@ Result<> run(const Options& options, uint32_t count) {
   Case cases[] = {{"ping", {make_request("ping", Json::object())}, 0, 0, {}},
                   {"keywords", {}, 0, 0, {}},
                   {"sentences", {}, 0, 0, {}}};
-  for (const Json& wish : wishes) {
-    const std::string tool = wish["tools"][0];
+  for (const Json& request : wishes) {
+    const std::string tool = request["tools"][0];
     cases[1].requests.push_back(make_call("search_tools", {{"query", words_of(tool)}}));
-    cases[2].requests.push_back(make_call("search_tools", {{"query", wish["wish"]}}));
+    cases[2].requests.push_back(make_call("search_tools", {{"query", request["wish"]}}));
   }
   TRY(auto first, client.exchange(cases[2].requests[0]));
   CHECKED(result_of(first.answer));
@@ -91,13 +91,13 @@ Result<> run(const Options& options, uint32_t count) {
   for (const auto until = Monotonic::now() + std::chrono::seconds(options.settle); Monotonic::now() < until;)
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   for (int round = 0; round < options.rounds; round++)
-    for (Case& one : cases) CHECKED(measure(one, client, options.smoke ? 2 : 100));
+    for (Case& item : cases) CHECKED(measure(item, client, options.smoke ? 2 : 100));
   fmt::print("{} tools, {} WordNet: ready after {:.0f} ms\n", count,
              daemon->logged("words of WordNet") ? "with" : "without", ready_ms);
-  for (const Case& one : cases) {
-    const auto ratio = one.series.ratio_to(cases[0].series);
-    fmt::print("  {:<10} p50 {:8.1f} us   p99 {:8.1f} us   {:6.1f} x ping\n", one.name, one.series.at(0.5),
-               one.series.at(0.99), ratio.value_or(0));
+  for (const Case& item : cases) {
+    const auto ratio = item.series.ratio_to(cases[0].series);
+    fmt::print("  {:<10} p50 {:8.1f} us   p99 {:8.1f} us   {:6.1f} x ping\n", item.name, item.series.at(0.5),
+               item.series.at(0.99), ratio.value_or(0));
   }
   return {};
 }

@@ -112,17 +112,17 @@ int main(int argc, char** argv) {
   auto loaded = catalog::load_catalog(folder.path().string());
   const double load_ms = ms_since(start);
   if (!loaded) return 1;
-  const auto& made = **loaded;
-  fmt::print("{} tools, {:.1f} MB of files, {} different words\n", made.size(), static_cast<double>(bytes) / 1e6,
-             made.index().vocabulary());
+  const auto& created = **loaded;
+  fmt::print("{} tools, {:.1f} MB of files, {} different words\n", created.size(), static_cast<double>(bytes) / 1e6,
+             created.index().vocabulary());
   fmt::print("load        {:8.0f} ms   ({:.1f} us a tool)\n", load_ms,
-             load_ms * 1000 / static_cast<double>(made.size()));
+             load_ms * 1000 / static_cast<double>(created.size()));
   fmt::print("memory      {:8.1f} MB   search index {:.1f} MB; the process grew by {:.1f} MB\n",
-             static_cast<double>(made.bytes()) / 1e6, static_cast<double>(made.index().bytes()) / 1e6,
+             static_cast<double>(created.bytes()) / 1e6, static_cast<double>(created.index().bytes()) / 1e6,
              static_cast<double>(resident_bytes() - before) / 1e6);
 
   judge.at_most("load, ms", load_ms, 5000);
-  judge.at_most("memory, MB", static_cast<double>(made.bytes()) / 1e6, 30);
+  judge.at_most("memory, MB", static_cast<double>(created.bytes()) / 1e6, 30);
 
   // The median, in microseconds.
   auto measure = [&](const char* name, auto work) {
@@ -148,40 +148,41 @@ int main(int argc, char** argv) {
   }
   const auto mixed = builder->take();
 
-  size_t found = 0, postings = 0;
-  const double search_us = measure("search", [&](const catalog::Query& query) { found += made.search(query).total; });
+  size_t total = 0, postings = 0;
+  const double search_us =
+      measure("search", [&](const catalog::Query& query) { total += created.search(query).total; });
   judge.at_most("search, p50, us", search_us, 100);
   const double mixed_us =
-      measure("half callable", [&](const catalog::Query& query) { found += mixed->search(query).total; });
+      measure("half callable", [&](const catalog::Query& query) { total += mixed->search(query).total; });
   judge.at_most("search, half callable, p50, us", mixed_us, 110);
   for (int i = 0; i < 1000; i++)
-    for (const auto& word : made.index().terms(maker.query()).words) postings += word.documents;
+    for (const auto& word : created.index().terms(maker.query()).words) postings += word.documents;
   fmt::print("            {:8.0f} documents on average have one of a query's words, each counted\n",
              static_cast<double>(postings) / 1000);
   measure("in category", [&](catalog::Query& query) {
     query.category = "category7";
-    found += made.search(query).total;
+    total += created.search(query).total;
   });
   measure("signatures", [&](const catalog::Query& query) {
-    for (uint32_t number : made.search(query).tools)
-      found += catalog::signature(made.tool(number).name, Json::parse(made.rest(number))).size();
+    for (uint32_t number : created.search(query).tools)
+      total += catalog::signature(created.tool(number).name, Json::parse(created.rest(number))).size();
   });
   measure("misspelt", [&](catalog::Query& query) {
     query.text = "x" + query.text.substr(0, 20) + "qz";
-    found += made.search(query).nearest.size();
+    total += created.search(query).nearest.size();
   });
   catalog::Learning learning;
   for (uint32_t i = 0; i < catalog::LearningLimits{}.searches; i++) {
-    const auto tool = made.tool(i * 17 % static_cast<uint32_t>(made.size()));
-    learning.teach(made.index(), maker.query(), {std::string(tool.server), std::string(tool.name)});
+    const auto tool = created.tool(i * 17 % static_cast<uint32_t>(created.size()));
+    learning.teach(created.index(), maker.query(), {std::string(tool.server), std::string(tool.name)});
   }
   measure("learned", [&](catalog::Query& query) {
     query.learned = &learning;
-    found += made.search(query).total;
+    total += created.search(query).total;
   });
   const auto listing_start = Monotonic::now();
   (void)catalog::list_folder(folder.path().string());
   fmt::print("changed?    {:8.1f} us   {} files\n", ms_since(listing_start) * 1000,
              (count + kPerServer - 1) / kPerServer);
-  return found > 0 && judge.satisfied() ? 0 : 1;
+  return total > 0 && judge.satisfied() ? 0 : 1;
 }

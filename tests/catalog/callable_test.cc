@@ -25,14 +25,14 @@ struct DaemonLibrary : Library {
     builder->call_only_servers(unlearned);
     while (!builder->step(std::chrono::seconds(1))) {
     }
-    made = builder->take();
-    return *made;
+    produced = builder->take();
+    return *produced;
   }
-  catalog::FoundTools found(const std::string& text, size_t limit = 5) const {
+  catalog::ToolMatches found(const std::string& text, size_t limit = 5) const {
     catalog::Query query;
     query.text = text;
     query.limit = limit;
-    return made->search(query);
+    return produced->search(query);
   }
 };
 
@@ -44,11 +44,11 @@ TEST_CASE("a tool that can be called is listed before all that cannot", "[callab
                                  {DaemonLibrary::named_tool("send_message", "Send an email to somebody"),
                                   DaemonLibrary::named_tool("list_messages", "List all emails")}}});
   library.serve({DaemonLibrary::named_tool("send_invoice", "Writes an invoice and sends it")});
-  const auto found = library.found("send an email");
-  CHECK(library.names(found.tools) == Names{"send_invoice"});
-  CHECK(library.names(found.uncallable) == Names{"send_message", "list_messages"});
-  CHECK_FALSE(found.names_uncallable);
-  CHECK(found.total == 3);
+  const auto match = library.found("send an email");
+  CHECK(library.names(match.tools) == Names{"send_invoice"});
+  CHECK(library.names(match.uncallable) == Names{"send_message", "list_messages"});
+  CHECK_FALSE(match.names_uncallable);
+  CHECK(match.total == 3);
 
   const auto named = library.found("send_message");
   CHECK(library.names(named.tools) == Names{"send_invoice"});
@@ -58,9 +58,9 @@ TEST_CASE("a tool that can be called is listed before all that cannot", "[callab
   const auto all = library.found("");
   CHECK(library.names(all.tools) == Names{"send_invoice"});
   CHECK(library.names(all.uncallable) == Names{"list_messages", "send_message"});
-  CHECK(library.made->callable() == 1);
-  CHECK(library.made->tool(0).callable);
-  CHECK_FALSE(library.made->tool(1).callable);
+  CHECK(library.produced->callable() == 1);
+  CHECK(library.produced->tool(0).callable);
+  CHECK_FALSE(library.produced->tool(1).callable);
 }
 
 TEST_CASE("how sure an answer is depends on the tool that is listed first", "[callable]") {
@@ -78,16 +78,16 @@ TEST_CASE("of tools with one name, those that can be called are meant", "[callab
   library.put("other.json", Json{{"category", "a"}, {"tools", {DaemonLibrary::named_tool("echo", "")}}});
   library.put("third.json", Json{{"category", "b"}, {"tools", {DaemonLibrary::named_tool("echo", "")}}});
   library.serve({DaemonLibrary::named_tool("echo", "")});
-  REQUIRE(library.made->find("echo").tools.size() == 1);
-  CHECK(library.made->tool(library.made->find("echo").tools.front()).server == "ours");
-  CHECK(library.made->find("echo", {}, "third").tools.size() == 1);
-  CHECK(library.made->find("other.echo").tools.size() == 1);
-  const auto nearest = library.made->nearest_tools("echoo");
+  REQUIRE(library.produced->find("echo").tools.size() == 1);
+  CHECK(library.produced->tool(library.produced->find("echo").tools.front()).server == "ours");
+  CHECK(library.produced->find("echo", {}, "third").tools.size() == 1);
+  CHECK(library.produced->find("other.echo").tools.size() == 1);
+  const auto nearest = library.produced->nearest_tools("echoo");
   REQUIRE(nearest.size() == 3);
-  CHECK(library.made->tool(nearest[0]).callable);
-  CHECK_FALSE(library.made->tool(nearest[1]).callable);
+  CHECK(library.produced->tool(nearest[0]).callable);
+  CHECK_FALSE(library.produced->tool(nearest[1]).callable);
   library.serve(Json::array());
-  CHECK(library.made->find("echo").tools.size() == 2);
+  CHECK(library.produced->find("echo").tools.size() == 2);
 }
 
 TEST_CASE("a definition of the folder for a server's tool can be called, another one of that server cannot",
@@ -97,13 +97,13 @@ TEST_CASE("a definition of the folder for a server's tool can be called, another
                                         {DaemonLibrary::named_tool("send", "Sends"),
                                          DaemonLibrary::named_tool("gone", "The server has it no more")}}});
   library.serve({DaemonLibrary::named_tool("send", "")});
-  CHECK(library.made->callable() == 1);
-  CHECK(library.made->size() == 2);
-  CHECK(library.made->tool(0).category == "office");  // merged
+  CHECK(library.produced->callable() == 1);
+  CHECK(library.produced->size() == 2);
+  CHECK(library.produced->tool(0).category == "office");  // merged
   library.unlearned = {"ours"};
   library.serve(Json::array(), false);
-  CHECK(library.made->callable() == 2);
-  CHECK(library.made->unlearned_servers() == Names{"ours"});
+  CHECK(library.produced->callable() == 2);
+  CHECK(library.produced->unlearned_servers() == Names{"ours"});
 }
 
 TEST_CASE("no query lists a tool that cannot be called before one that can", "[callable]") {
@@ -122,29 +122,31 @@ TEST_CASE("no query lists a tool that cannot be called before one that can", "[c
     library.put("far.json", Json{{"tools", some(random() % 200)}});
     library.serve(some(random() % 200));
     catalog::Learning learning;
-    for (int i = 0; i < 10 && library.made->size() > 0; i++) {
-      const auto tool = library.made->tool(static_cast<uint32_t>(random() % library.made->size()));
-      learning.teach(library.made->index(), any() + " " + any(), {std::string(tool.server), std::string(tool.name)});
+    for (int i = 0; i < 10 && library.produced->size() > 0; i++) {
+      const auto tool = library.produced->tool(static_cast<uint32_t>(random() % library.produced->size()));
+      learning.teach(library.produced->index(), any() + " " + any(),
+                     {std::string(tool.server), std::string(tool.name)});
     }
     for (int i = 0; i < 50; i++) {
       catalog::Query query;
-      query.text = i % 5 == 0 && library.made->size() > 0
-                       ? std::string(library.made->tool(static_cast<uint32_t>(random() % library.made->size())).name)
-                       : any() + " " + any() + (i % 3 == 0 ? "s and the " + any() : "");
+      query.text =
+          i % 5 == 0 && library.produced->size() > 0
+              ? std::string(library.produced->tool(static_cast<uint32_t>(random() % library.produced->size())).name)
+              : any() + " " + any() + (i % 3 == 0 ? "s and the " + any() : "");
       query.limit = 1 + random() % 50;
       if (i % 2 == 0) query.learned = &learning;
-      CAPTURE(query.text, query.limit, library.made->callable(), library.made->size());
-      const auto found = library.made->search(query);
+      CAPTURE(query.text, query.limit, library.produced->callable(), library.produced->size());
+      const auto found = library.produced->search(query);
       size_t callable = 0;
-      for (uint32_t one : found.tools) callable += library.made->tool(one).callable ? 1 : 0;
+      for (uint32_t value : found.tools) callable += library.produced->tool(value).callable ? 1 : 0;
       REQUIRE(callable == found.tools.size());
-      for (uint32_t one : found.uncallable) REQUIRE_FALSE(library.made->tool(one).callable);
+      for (uint32_t value : found.uncallable) REQUIRE_FALSE(library.produced->tool(value).callable);
       REQUIRE(found.tools.size() <= query.limit);
       REQUIRE(found.total >= found.tools.size() + found.uncallable.size());
       // Fewer callable tools than places are listed only if there are no more that fit.
       if (found.tools.size() < query.limit && !found.guessed && !query.learned) {
         query.limit = 400;
-        REQUIRE(library.made->search(query).tools.size() == found.tools.size());
+        REQUIRE(library.produced->search(query).tools.size() == found.tools.size());
       }
     }
   }

@@ -30,20 +30,20 @@ TEST_CASE("files of every form become one catalogue, counted as it is", "[catalo
   library.put(".hidden/a.json", list_of({"hidden"}));
   library.put("storage/.b.json", list_of({"hidden"}));
   library.put("README.md", "not a definition");
-  const auto& made = library.load();
-  CHECK(made.problems().empty());
+  const auto& created = library.load();
+  CHECK(created.problems().empty());
   CHECK(library.names({0, 1, 2, 3, 4}) == Names{"deep", "dos_detector", "loose_one", "read_file", "write_file"});
-  CHECK(made.size() == 5);
+  CHECK(created.size() == 5);
   Names categories;
   size_t counted = 0;
-  for (const auto& group : made.categories()) {
+  for (const auto& group : created.categories()) {
     categories.push_back(group.name + " " + std::to_string(group.tools));
     counted += group.tools;
   }
   CHECK(categories == Names{"empty 0", "loose 1", "security 1", "storage 3"});
-  CHECK(counted == made.size());
-  CHECK(made.categories()[2].description == "Guards");
-  CHECK(made.core_servers() == Names{"memory"});
+  CHECK(counted == created.size());
+  CHECK(created.categories()[2].description == "Guards");
+  CHECK(created.core_servers() == Names{"memory"});
 }
 
 TEST_CASE("a tool of two files is one tool, with what each of them knows", "[catalog]") {
@@ -53,28 +53,28 @@ TEST_CASE("a tool of two files is one tool, with what each of them knows", "[cat
   library.put("images.json", Json::parse(R"({"tools": [{"name": "resize", "description": "Scales a picture",
     "tags": ["a"], "inputSchema": {"type": "object"}}]})"));
   library.put("other.json", Json::parse(R"({"tools": [{"name": "resize", "description": "another server's"}]})"));
-  const auto& made = library.load();
-  REQUIRE(made.size() == 2);
-  auto tool = made.tool(0);
+  const auto& created = library.load();
+  REQUIRE(created.size() == 2);
+  auto tool = created.tool(0);
   CHECK(tool.server == "images");
   CHECK(tool.category == "vision");  // of the file that has categories
   CHECK(tool.description == "Scales a picture");
-  CHECK(Json::parse(made.rest(0)) == Json::parse(R"({"inputSchema":{"type":"object"},"use_cases":["thumbnails"]})"));
-  CHECK(made.tags(0) == std::vector<std::string_view>{"a", "b"});
-  CHECK(made.tags(1).empty());
-  CHECK(made.problems().empty());
+  CHECK(Json::parse(created.rest(0)) == Json::parse(R"({"inputSchema":{"type":"object"},"use_cases":["thumbnails"]})"));
+  CHECK(created.tags(0) == std::vector<std::string_view>{"a", "b"});
+  CHECK(created.tags(1).empty());
+  CHECK(created.problems().empty());
 }
 
 TEST_CASE("two lists that define one tool are a problem that is told, not a second tool", "[catalog]") {
   Library library;
   library.put("a.json", Json::parse(R"({"server": "s", "tools": [{"name": "t", "description": "first"}]})"));
   library.put("b.json", Json::parse(R"({"server": "s", "tools": [{"name": "t", "description": "second", "x": 1}]})"));
-  const auto& made = library.load();
-  REQUIRE(made.size() == 1);
-  CHECK(made.tool(0).description == "first");
-  CHECK(made.rest(0) == R"({"x":1})");
-  REQUIRE(made.problems().size() == 1);
-  CHECK(made.problems()[0].file == "b.json");
+  const auto& created = library.load();
+  REQUIRE(created.size() == 1);
+  CHECK(created.tool(0).description == "first");
+  CHECK(created.rest(0) == R"({"x":1})");
+  REQUIRE(created.problems().size() == 1);
+  CHECK(created.problems()[0].file == "b.json");
 }
 
 TEST_CASE("a broken file is named and skipped, the rest serves", "[catalog]") {
@@ -91,14 +91,14 @@ TEST_CASE("a broken file is named and skipped, the rest serves", "[catalog]") {
   fs::create_symlink("/dev/zero", library.temp.path() / "device.json");
   fs::create_symlink("nowhere", library.temp.path() / "dangling.json");
   REQUIRE(::mkfifo((library.temp.path() / "pipe.json").c_str(), 0600) == 0);
-  const auto& made = library.load();
+  const auto& created = library.load();
   CHECK(library.names({0}) == Names{"good"});
-  CHECK(made.size() == 1);
+  CHECK(created.size() == 1);
   Names files;
-  for (const auto& problem : made.problems()) files.push_back(problem.file);
+  for (const auto& problem : created.problems()) files.push_back(problem.file);
   CHECK(files == Names{"bytes.json", "cut.json", "deep.json", "device.json", "empty.json", "number.json", "open.json",
                        "pipe.json"});
-  CHECK(made.problem_count() == 8);
+  CHECK(created.problem_count() == 8);
 }
 
 TEST_CASE("a file with a key twice is named with both lines and skipped", "[catalog]") {
@@ -113,11 +113,11 @@ TEST_CASE("a file with a key twice is named with both lines and skipped", "[cata
     "x": {"type": "string"},
     "y": {"type": "string"},
     "x": {"type": "number"}}}}]})");
-  const auto& made = library.load();
+  const auto& created = library.load();
   CHECK(library.names({0}) == Names{"good"});
-  CHECK(made.size() == 1);
+  CHECK(created.size() == 1);
   Names problems;
-  for (const auto& problem : made.problems()) problems.push_back(problem.file + ": " + problem.what);
+  for (const auto& problem : created.problems()) problems.push_back(problem.file + ": " + problem.what);
   CHECK(problems == Names{"escaped.json: line 3, column 1: the key \"description\" is there twice, first in line 2",
                           "name.json: line 3, column 3: the key \"name\" is there twice, first in line 2",
                           "repaired.json: line 2, column 1: the key \"title\" is there twice, first in line 1",
@@ -129,18 +129,18 @@ TEST_CASE("a file that is too large is named and skipped", "[catalog]") {
   library.put("large.json", "[");
   fs::resize_file(library.temp.path() / "large.json", catalog::kMaxFileBytes + 1);
   library.put("good.json", list_of({"good"}));
-  const auto& made = library.load();
-  CHECK(made.size() == 1);
-  REQUIRE(made.problems().size() == 1);
-  CHECK(made.problems()[0].file == "large.json");
+  const auto& created = library.load();
+  CHECK(created.size() == 1);
+  REQUIRE(created.problems().size() == 1);
+  CHECK(created.problems()[0].file == "large.json");
 }
 
 TEST_CASE("problems are bounded and counted", "[catalog]") {
   Library library;
   for (int i = 0; i < 150; i++) library.put("f" + std::to_string(i) + ".json", "broken");
-  const auto& made = library.load();
-  CHECK(made.problems().size() == 100);
-  CHECK(made.problem_count() == 150);
+  const auto& created = library.load();
+  CHECK(created.problems().size() == 100);
+  CHECK(created.problem_count() == 150);
 }
 
 TEST_CASE("no folder is an error that names it; an empty one is an empty catalogue", "[catalog]") {
@@ -149,14 +149,14 @@ TEST_CASE("no folder is an error that names it; an empty one is an empty catalog
   REQUIRE_FALSE(missing);
   CHECK(missing.error().code == Code::not_found);
   CHECK_THAT(missing.error().what, Catch::Contains("none"));
-  const auto& made = library.load();
-  CHECK(made.size() == 0);
+  const auto& created = library.load();
+  CHECK(created.size() == 0);
   catalog::Query query;
   query.text = "anything";
-  auto found = made.search(query);
+  auto found = created.search(query);
   CHECK(found.total == 0);
   CHECK(found.nearest.empty());
-  CHECK(made.find("x").tools.empty());
+  CHECK(created.find("x").tools.empty());
 }
 
 TEST_CASE("a listing says whether anything has changed", "[catalog]") {
@@ -193,10 +193,10 @@ TEST_CASE("loading goes in slices, and gives the same", "[catalog]") {
   int slices = 1;
   while (!builder->step(std::chrono::microseconds(0))) slices++;
   CHECK(slices > 60);  // a file or a tool at a time
-  const auto made = builder->take();
-  CHECK(made->size() == 61);
-  CHECK(made->find("live_tool").tools.size() == 1);
-  CHECK(made->search({.text = "live tool"}).total == 1);
+  const auto created = builder->take();
+  CHECK(created->size() == 61);
+  CHECK(created->find("live_tool").tools.size() == 1);
+  CHECK(created->search({.text = "live tool"}).total == 1);
 }
 
 TEST_CASE("files that several threads read give the same, in the same order", "[catalog]") {
@@ -206,13 +206,13 @@ TEST_CASE("files that several threads read give the same, in the same order", "[
     library.put("f" + number + ".json", list_of({"same", ("only" + number).c_str()}));
     if (i % 20 == 0) library.put("broken" + number + ".json", "{");
   }
-  auto made = [&](unsigned threads) {
+  auto created = [&](unsigned threads) {
     auto builder = catalog::CatalogBuilder::begin(library.temp.path().string(), threads);
     REQUIRE(builder);
     while (!builder->step(std::chrono::microseconds(0))) continue;
     return builder->take();
   };
-  const auto alone = made(0), together = made(3);
+  const auto alone = created(0), together = created(3);
   REQUIRE(alone->size() == 400);
   REQUIRE(together->size() == alone->size());
   for (uint32_t tool = 0; tool < alone->size(); tool++) {
@@ -227,14 +227,15 @@ TEST_CASE("files that several threads read give the same, in the same order", "[
 }
 
 TEST_CASE("the example of a catalogue has no problems", "[catalog]") {
-  const auto made = catalog::load_catalog(WARDER_SOURCE_DIR "/catalog/example").value();
-  for (const auto& problem : made->problems()) FAIL_CHECK(problem.file << ": " << problem.what);
-  CHECK(made->size() >= 10);
-  for (const auto& category : made->categories()) {
+  const auto created = catalog::load_catalog(WARDER_SOURCE_DIR "/catalog/example").value();
+  for (const auto& problem : created->problems()) FAIL_CHECK(problem.file << ": " << problem.what);
+  CHECK(created->size() >= 10);
+  for (const auto& category : created->categories()) {
     CHECK(category.tools > 0);
     CHECK_FALSE(category.description.empty());
   }
-  for (uint32_t tool = 0; tool < made->size(); tool++) CHECK(made->tags(tool).size() > 0);  // each says it is a sample
+  for (uint32_t tool = 0; tool < created->size(); tool++)
+    CHECK(created->tags(tool).size() > 0);  // each says it is a sample
 }
 
 TEST_CASE("definitions are kept smaller than they are, and come back as they were", "[catalog]") {

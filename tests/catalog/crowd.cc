@@ -192,7 +192,8 @@ std::string underscored(std::string_view text) {
 
 std::string company(uint64_t number) {
   std::string name;
-  for (uint64_t left = mixed(number) % 4096 + 4096 * (number + 1); left > 0; left /= 16) name += kSyllables[left % 16];
+  for (uint64_t remaining = mixed(number) % 4096 + 4096 * (number + 1); remaining > 0; remaining /= 16)
+    name += kSyllables[remaining % 16];
   return name;
 }
 
@@ -205,17 +206,18 @@ Tool tool(uint32_t number) {
   const size_t verb = dice.below(std::size(kVerbs));
   const std::string thing = dice.pick(trade.things);
   const std::string qualifier = dice.pick(kQualifiers);
-  Tool made;
-  made.server = company(server) + "_" + trade.name;
-  made.name = std::string(kVerbs[verb]) + "_" + underscored(thing) +
-              (qualifier.empty() ? "" : "_" + underscored(qualifier)) + "_" + std::to_string(number % kToolsOfServer);
-  made.description = std::string(kSentences[verb]) + " the " + thing + (qualifier.empty() ? "" : " " + qualifier) +
-                     " " + dice.pick(kTails) + dice.pick(kSeconds);
+  Tool created;
+  created.server = company(server) + "_" + trade.name;
+  created.name = std::string(kVerbs[verb]) + "_" + underscored(thing) +
+                 (qualifier.empty() ? "" : "_" + underscored(qualifier)) + "_" +
+                 std::to_string(number % kToolsOfServer);
+  created.description = std::string(kSentences[verb]) + " the " + thing + (qualifier.empty() ? "" : " " + qualifier) +
+                        " " + dice.pick(kTails) + dice.pick(kSeconds);
   for (uint64_t i = 1 + dice.below(5); i > 0; i--) {
-    const Parameter& one = dice.pick(kParameters);
-    made.parameters.emplace_back(one.name, one.about);
+    const Parameter& parameter = dice.pick(kParameters);
+    created.parameters.emplace_back(parameter.name, parameter.about);
   }
-  return made;
+  return created;
 }
 
 Json definition(const Tool& tool) {

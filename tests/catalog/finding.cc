@@ -32,19 +32,19 @@ std::vector<std::string> names(const catalog::Catalog& catalog, const std::strin
 
 std::vector<Wish> wishes(Half half) {
   std::vector<Wish> all;
-  size_t place = 0;
-  for (const Json& one : read("wishes.json"))
-    if ((place++ % 2 == 1) == (half == Half::held_out))
-      all.push_back({one["wish"], {one["tools"].begin(), one["tools"].end()}});
+  size_t index = 0;
+  for (const Json& item : read("wishes.json"))
+    if ((index++ % 2 == 1) == (half == Half::held_out))
+      all.push_back({item["wish"], {item["tools"].begin(), item["tools"].end()}});
   return all;
 }
 
 std::shared_ptr<const catalog::Catalog> tools(size_t crowd, Servers servers) {
   catalog::CatalogBuilder builder;
-  size_t place = 0;
-  for (const Json& one : read("tools.json"))
-    if (const bool odd = place++ % 2 == 1; servers == Servers::all || odd == (servers == Servers::odd))
-      builder.add("tools.json", catalog::read_definitions(one, {}).value());
+  size_t index = 0;
+  for (const Json& item : read("tools.json"))
+    if (const bool odd = index++ % 2 == 1; servers == Servers::all || odd == (servers == Servers::odd))
+      builder.add("tools.json", catalog::read_definitions(item, {}).value());
   for (uint32_t number = 0; number < crowd;) {
     Json document = {{"server", crowd::tool(number).server}, {"tools", Json::array()}};
     for (uint32_t i = 0; i < crowd::kToolsOfServer && number < crowd; i++)
@@ -58,27 +58,27 @@ std::shared_ptr<const catalog::Catalog> tools(size_t crowd, Servers servers) {
 
 Plain plain(Half half) {
   const Json all = read("plain.json").at(half == Half::tuned ? 0 : 1);
-  Plain made;
+  Plain created;
   catalog::CatalogBuilder builder;
   builder.add("plain.json", catalog::read_definitions(all["tools"], {}).value());
   while (!builder.step(std::chrono::seconds(1))) {
   }
-  made.tools = builder.take();
-  for (const Json& one : all["wishes"]) made.wishes.push_back({one["wish"], {one["tool"].get<std::string>()}});
-  return made;
+  created.tools = builder.take();
+  for (const Json& item : all["wishes"]) created.wishes.push_back({item["wish"], {item["tool"].get<std::string>()}});
+  return created;
 }
 
 Quality measure(const catalog::Catalog& catalog, const std::vector<Wish>& wishes, const catalog::Thesaurus* thesaurus) {
   Quality sum;
-  for (const Wish& wish : wishes) {
-    const auto found = names(catalog, wish.text, 10, thesaurus);
-    if (found.empty()) sum.empty++;
+  for (const Wish& request : wishes) {
+    const auto match = names(catalog, request.text, 10, thesaurus);
+    if (match.empty()) sum.empty++;
     double hits = 0, gain = 0, ideal = 0;
-    const auto needed = static_cast<double>(wish.tools.size());
+    const auto needed = static_cast<double>(request.tools.size());
     for (size_t i = 0; i < 10; i++) {
       const double worth = 1 / std::log2(static_cast<double>(i) + 2);
-      if (i < wish.tools.size()) ideal += worth;
-      if (i < found.size() && wish.tools.contains(found[i])) {
+      if (i < request.tools.size()) ideal += worth;
+      if (i < match.size() && request.tools.contains(match[i])) {
         hits++;
         gain += worth;
       }
@@ -96,17 +96,17 @@ Quality measure(const catalog::Catalog& catalog, const std::vector<Wish>& wishes
 Sureness sureness(const std::vector<Wish>& wishes, const catalog::Thesaurus* thesaurus) {
   const auto even = tools(0, Servers::even), odd = tools(0, Servers::odd);
   double strong = 0, strong_right = 0, weak = 0, weak_right = 0;
-  for (const Wish& wish : wishes) {
+  for (const Wish& request : wishes) {
     auto has_one = [&](const catalog::Catalog& catalog) {
-      return std::any_of(wish.tools.begin(), wish.tools.end(),
+      return std::any_of(request.tools.begin(), request.tools.end(),
                          [&](const std::string& name) { return catalog.find(name).tools.size() == 1; });
     };
     if (has_one(*even) == has_one(*odd)) continue;  // tools of both: right and wrong are not apart
     for (const auto& catalog : {even, odd}) {
       catalog::Match match{};
-      const auto found = names(*catalog, wish.text, 5, thesaurus, &match);
-      const bool right =
-          std::any_of(found.begin(), found.end(), [&](const std::string& one) { return wish.tools.contains(one); });
+      const auto result = names(*catalog, request.text, 5, thesaurus, &match);
+      const bool right = std::any_of(result.begin(), result.end(),
+                                     [&](const std::string& item) { return request.tools.contains(item); });
       (match == catalog::Match::strong ? strong : weak)++;
       if (match == catalog::Match::strong && right) strong_right++;
       if (match == catalog::Match::weak && !right) weak_right++;

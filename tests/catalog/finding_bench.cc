@@ -18,10 +18,10 @@ int main(int argc, char** argv) {
     const auto tools = finding::tools(crowd);
     for (const auto& [name, thesaurus] : with)
       for (finding::Half half : {finding::Half::tuned, finding::Half::held_out}) {
-        const auto found = finding::measure(*tools, finding::wishes(half), thesaurus);
+        const auto match = finding::measure(*tools, finding::wishes(half), thesaurus);
         fmt::print("{:<9} {:9} {:18} {:9.1f} {:5.1f} {:5.1f} {:9.1f} {:6}\n", tools->size(),
-                   half == finding::Half::tuned ? "tuned" : "held out", name, found.recall1, found.recall5,
-                   found.recall10, found.ndcg10, found.empty);
+                   half == finding::Half::tuned ? "tuned" : "held out", name, match.recall1, match.recall5,
+                   match.recall10, match.ndcg10, match.empty);
       }
   }
   for (const auto& [name, thesaurus] : with)
@@ -35,10 +35,10 @@ int main(int argc, char** argv) {
   for (finding::Half half : {finding::Half::tuned, finding::Half::held_out}) {
     const auto plain = finding::plain(half);
     for (const auto& [name, thesaurus] : with) {
-      const auto found = finding::measure(*plain.tools, plain.wishes, thesaurus);
+      const auto match = finding::measure(*plain.tools, plain.wishes, thesaurus);
       fmt::print("{:9} {:18} {} plain sentences over {} tools: {:.0f} % first, {:.0f} % among five, {} empty\n",
                  half == finding::Half::tuned ? "tuned" : "held out", name, plain.wishes.size(), plain.tools->size(),
-                 found.recall1, found.recall5, found.empty);
+                 match.recall1, match.recall5, match.empty);
     }
   }
   return 0;

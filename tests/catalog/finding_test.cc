@@ -12,18 +12,18 @@ TEST_CASE("what people write finds its tool among the five that are listed", "[f
   for (Half half : {Half::tuned, Half::held_out}) {
     const auto wishes = finding::wishes(half);
     REQUIRE(wishes.size() == 167);
-    const auto found = finding::measure(*catalog, wishes);
-    INFO("recall@1 " << found.recall1 << ", @5 " << found.recall5 << ", @10 " << found.recall10);
-    CHECK(found.recall1 >= 44);
-    CHECK(found.recall5 >= 72);
-    CHECK(found.empty <= 4);  // of words that no tool has
+    const auto match = finding::measure(*catalog, wishes);
+    INFO("recall@1 " << match.recall1 << ", @5 " << match.recall5 << ", @10 " << match.recall10);
+    CHECK(match.recall1 >= 44);
+    CHECK(match.recall5 >= 72);
+    CHECK(match.empty <= 4);  // of words that no tool has
   }
 }
 
 TEST_CASE("what people write finds its tool among thousands of others", "[finding]") {
-  const auto found = finding::measure(*finding::tools(5'440), finding::wishes(Half::held_out));
-  INFO("recall@1 " << found.recall1 << ", @5 " << found.recall5 << ", @10 " << found.recall10);
-  CHECK(found.recall5 >= 60);
+  const auto match = finding::measure(*finding::tools(5'440), finding::wishes(Half::held_out));
+  INFO("recall@1 " << match.recall1 << ", @5 " << match.recall5 << ", @10 " << match.recall10);
+  CHECK(match.recall5 >= 60);
 }
 
 TEST_CASE("strong and weak say something", "[finding]") {

@@ -96,9 +96,9 @@ TEST_CASE("unknown words are replaced by their nearest, within reason", "[index]
   auto index = index_of({"create issue", "delete branch"});
   CHECK(documents(index.rank(index.corrected(index.terms("craete isue")), 5)) == Documents{0});
   CHECK(index.corrected(index.terms("xyz")).words.empty());
-  const std::string nothing = "qqqqa qqqqb qqqqc qqqqd qqqqe qqqqf qqqqg ";
-  CHECK(index.corrected(index.terms(nothing + "isue")).words.size() == 1);
-  CHECK(index.corrected(index.terms(nothing + "qqqqh isue")).words.empty());  // the ninth
+  const std::string empty = "qqqqa qqqqb qqqqc qqqqd qqqqe qqqqf qqqqg ";
+  CHECK(index.corrected(index.terms(empty + "isue")).words.size() == 1);
+  CHECK(index.corrected(index.terms(empty + "qqqqh isue")).words.empty());  // the ninth
   CHECK(index.corrected(index.terms("de")).words.empty());
   auto other = index_of({"a large number of things", "no longer"});
   CHECK(other.corrected(other.terms("vulnerability")).words.empty());  // "vulner" is not "number"
@@ -113,9 +113,9 @@ TEST_CASE("queries of any size and bytes are answered", "[index]") {
   CHECK(index.terms(std::string(1 << 20, '\xFF')).words.empty());
   CHECK(index.terms(std::string("\0alpha\0", 7)).words.size() == 1);
   CHECK(index.rank(index.terms("alpha"), 0).hits.empty());
-  catalog::Index nothing = catalog::IndexBuilder().finish();
-  CHECK(nothing.rank(nothing.terms("alpha"), 5).total == 0);
-  CHECK(nothing.corrected(nothing.terms("alpha")).words.empty());
+  catalog::Index empty = catalog::IndexBuilder().finish();
+  CHECK(empty.rank(empty.terms("alpha"), 5).total == 0);
+  CHECK(empty.corrected(empty.terms("alpha")).words.empty());
 }
 
 TEST_CASE("many words of the highest worth do not overflow into the count", "[index]") {

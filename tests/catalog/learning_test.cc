@@ -158,7 +158,7 @@ Json distractors() {
 enum class Kind { none, naive, ours };
 
 // After these searches a second tool was chosen, too: the one that everybody uses.
-bool is_popular(const Case& one) { return one.name[0] < 'r'; }
+bool is_popular(const Case& item) { return item.name[0] < 'r'; }
 const char* const kPopular = "send_message";
 
 // A catalogue with what was learned of single tools. Of searches for several nothing was.
@@ -168,40 +168,40 @@ struct Taught : Library {
 
   explicit Taught(Kind with) : kind(with) {
     std::map<std::string, Json> servers;
-    for (const Case& one : cases()) {
-      Json tool = {{"name", one.name}, {"description", one.description}};
+    for (const Case& item : cases()) {
+      Json tool = {{"name", item.name}, {"description", item.description}};
       if (kind == Kind::naive) {  // the searches as a field of the tool
-        Json uses = one.before;
+        Json uses = item.before;
         for (const Case& other : cases())
-          if (one.name == std::string(kPopular) && is_popular(other)) uses.push_back(other.before.front());
+          if (item.name == std::string(kPopular) && is_popular(other)) uses.push_back(other.before.front());
         tool["use_cases"] = uses;
       }
-      servers[one.server].push_back(tool);
+      servers[item.server].push_back(tool);
     }
     for (const auto& [server, tools] : servers) put("work/" + server + ".json", Json{{"tools", tools}});
     put("work/more.json", Json{{"tools", distractors()}});
     load();
     if (kind != Kind::ours) return;
-    for (const Case& one : cases()) {
-      for (const auto& query : one.before) learning.teach(made->index(), query, {one.server, one.name});
-      if (is_popular(one)) learning.teach(made->index(), one.before.front(), {"mail", kPopular});
+    for (const Case& item : cases()) {
+      for (const auto& query : item.before) learning.teach(produced->index(), query, {item.server, item.name});
+      if (is_popular(item)) learning.teach(produced->index(), item.before.front(), {"mail", kPopular});
     }
   }
 
-  Names asked(const std::string& text) const {
+  Names requested(const std::string& text) const {
     catalog::Query query;
     query.text = text;
     query.learned = kind == Kind::ours ? &learning : nullptr;
-    return names(made->search(query).tools);
+    return names(produced->search(query).tools);
   }
   // Of what is needed, how much is among the five that are listed; in percent.
   double recall(const std::vector<Several>& set) const {
     double all = 0;
-    for (const Several& one : set) {
-      const Names found = asked(one.query);
+    for (const Several& several : set) {
+      const Names names = requested(several.query);
       size_t hit = 0;
-      for (const auto& tool : one.tools) hit += std::count(found.begin(), found.end(), tool) > 0 ? 1 : 0;
-      all += static_cast<double>(hit) / static_cast<double>(one.tools.size());
+      for (const auto& tool : several.tools) hit += std::count(names.begin(), names.end(), tool) > 0 ? 1 : 0;
+      all += static_cast<double>(hit) / static_cast<double>(several.tools.size());
     }
     return 100 * all / static_cast<double>(set.size());
   }
@@ -209,15 +209,15 @@ struct Taught : Library {
 
 std::vector<Several> one_tool() {
   std::vector<Several> set;
-  for (const Case& one : cases())
-    for (const auto& query : one.later) set.push_back({query.c_str(), {one.name}});
+  for (const Case& item : cases())
+    for (const auto& query : item.later) set.push_back({query.c_str(), {item.name}});
   return set;
 }
 
 // The words of the definitions: what was found without learning.
 std::vector<Several> plain() {
   std::vector<Several> set;
-  for (const Case& one : cases()) set.push_back({one.description, {one.name}});
+  for (const Case& item : cases()) set.push_back({item.description, {item.name}});
   return set;
 }
 
@@ -242,22 +242,22 @@ TEST_CASE("what is popular does not crowd out others", "[learning]") {
   Taught library(Kind::none);
   library.kind = Kind::ours;
   auto& learning = library.learning;
-  const auto& index = library.made->index();
+  const auto& index = library.produced->index();
   // One tool, chosen after everything that anybody ever asked for.
-  for (const Case& one : cases()) {
-    learning.teach(index, one.description, {"mail", "send_message"});
-    for (const auto& query : one.later) learning.teach(index, query, {"mail", "send_message"});
+  for (const Case& item : cases()) {
+    learning.teach(index, item.description, {"mail", "send_message"});
+    for (const auto& query : item.later) learning.teach(index, query, {"mail", "send_message"});
   }
   const Taught none(Kind::none);
   double lost = 0;
-  for (const auto& one : plain()) {
-    const Names found = library.asked(one.query), without = none.asked(one.query);
+  for (const auto& item : plain()) {
+    const Names names = library.requested(item.query), without = none.requested(item.query);
     // At most its one place of five.
-    const std::set<std::string> now(found.begin(), found.end());
-    size_t gone = 0;
-    for (const auto& name : without) gone += now.contains(name) ? 0 : 1;
-    CHECK(gone <= 1);
-    lost += now.contains(*one.tools.begin()) ? 0 : 1;
+    const std::set<std::string> now(names.begin(), names.end());
+    size_t removed = 0;
+    for (const auto& name : without) removed += now.contains(name) ? 0 : 1;
+    CHECK(removed <= 1);
+    lost += now.contains(*item.tools.begin()) ? 0 : 1;
   }
   CHECK(lost == 0);
 }
@@ -265,35 +265,35 @@ TEST_CASE("what is popular does not crowd out others", "[learning]") {
 TEST_CASE("of a list, at most two fifths are there by learning alone", "[learning]") {
   Taught library(Kind::none);
   library.kind = Kind::ours;
-  for (const Case& one : cases())
-    library.learning.teach(library.made->index(), "rename a file", {one.server, one.name});
+  for (const Case& item : cases())
+    library.learning.teach(library.produced->index(), "rename a file", {item.server, item.name});
   CHECK(library.learning.size() == 1);
-  const Names found = library.asked("rename a file"), without = Taught(Kind::none).asked("rename a file");
+  const Names names = library.requested("rename a file"), without = Taught(Kind::none).requested("rename a file");
   size_t added = 0;
-  for (const auto& name : found) added += std::count(without.begin(), without.end(), name) == 0 ? 1 : 0;
+  for (const auto& name : names) added += std::count(without.begin(), without.end(), name) == 0 ? 1 : 0;
   CHECK(added <= 2);
-  CHECK(std::count(found.begin(), found.end(), "move_file") == 1);
+  CHECK(std::count(names.begin(), names.end(), "move_file") == 1);
 }
 
 TEST_CASE("an exact name stays first, and filters hold, whatever was learned", "[learning]") {
   Taught library(Kind::none);
   library.kind = Kind::ours;
-  const auto& index = library.made->index();
+  const auto& index = library.produced->index();
   library.learning.teach(index, "read_file", {"mail", "send_message"});
   library.learning.teach(index, "kick the box", {"ops", "restart_service"});
-  CHECK(library.asked("read_file").front() == "read_file");
+  CHECK(library.requested("read_file").front() == "read_file");
   catalog::Query query;
   query.text = "kick the box";
   query.learned = &library.learning;
-  CHECK(library.names(library.made->search(query).tools) == Names{"restart_service"});
-  CHECK(library.made->search(query).total == 1);
+  CHECK(library.names(library.produced->search(query).tools) == Names{"restart_service"});
+  CHECK(library.produced->search(query).total == 1);
   query.server = "git";
-  CHECK(library.made->search(query).tools.empty());
+  CHECK(library.produced->search(query).tools.empty());
 }
 
 TEST_CASE("what was learned is forgotten: by tool, by age, by room, and when the tool is gone", "[learning]") {
   Taught library(Kind::none);
-  const auto& index = library.made->index();
+  const auto& index = library.produced->index();
   catalog::LearningLimits limits;
   limits.searches = 3;
   limits.tools = 2;
@@ -324,12 +324,12 @@ TEST_CASE("what was learned is forgotten: by tool, by age, by room, and when the
 
   library.kind = Kind::ours;
   library.learning.teach(index, "kick the box", {"ops", "no_longer_there"});
-  CHECK(library.asked("kick the box").empty());
+  CHECK(library.requested("kick the box").empty());
 }
 
 TEST_CASE("of each tool the last searches are kept, however many there are of others", "[learning]") {
   const Taught library(Kind::none);
-  const auto& index = library.made->index();
+  const auto& index = library.produced->index();
   catalog::Learning learning;
   const auto start = Monotonic::time_point(1000h);
   learning.teach(index, "quiet corner", {"git", "create_branch"}, start);
@@ -343,36 +343,36 @@ TEST_CASE("of each tool the last searches are kept, however many there are of ot
 
 TEST_CASE("what one tenant teaches does not come first for others", "[learning]") {
   Taught library(Kind::none);
-  const auto& index = library.made->index();
+  const auto& index = library.produced->index();
   for (int i = 0; i < 40; i++)
     library.learning.teach(index, "rename a file " + std::to_string(i), {"git", "revert_commit"}, Monotonic::now(),
                            "liar");
-  auto asked = [&](const char* text, const char* asker) {
+  auto request = [&](const char* text, const char* asker) {
     catalog::Query query;
     query.text = text;
     query.learned = &library.learning;
     query.asker = asker;
-    return library.names(library.made->search(query).tools);
+    return library.names(library.produced->search(query).tools);
   };
-  CHECK(asked("rename a file", "liar").front() == "revert_commit");  // its own business
-  CHECK(asked("rename a file", "other").front() == "move_file");
+  CHECK(request("rename a file", "liar").front() == "revert_commit");  // its own business
+  CHECK(request("rename a file", "other").front() == "move_file");
   // Two that agree are believed; the liar's searches make room for others' of the same tool.
   for (const char* tenant : {"a", "b"})
     library.learning.teach(index, "bounce the box", {"ops", "restart_service"}, Monotonic::now(), tenant);
-  CHECK(asked("bounce the box", "other").front() == "restart_service");
+  CHECK(request("bounce the box", "other").front() == "restart_service");
   library.learning.teach(index, "oops that was wrong", {"git", "revert_commit"}, Monotonic::now(), "a");
   for (int i = 40; i < 80; i++)
     library.learning.teach(index, "rename a file " + std::to_string(i), {"git", "revert_commit"}, Monotonic::now(),
                            "liar");
   CHECK(library.learning.hints(index, "oops that was wrong", "a").front().tool.name == "revert_commit");
   library.learning.forget_teacher("liar");
-  CHECK(asked("rename a file", "liar").front() == "move_file");
-  CHECK(asked("bounce the box", "other").front() == "restart_service");
+  CHECK(request("rename a file", "liar").front() == "move_file");
+  CHECK(request("bounce the box", "other").front() == "restart_service");
 }
 
 TEST_CASE("what was learned is the same after it was written and read", "[learning]") {
   const Taught ours(Kind::ours);
-  const auto& index = ours.made->index();
+  const auto& index = ours.produced->index();
   const auto now = Monotonic::time_point(5000h);
   catalog::Learning learning;
   learning.teach(index, "kick the box", {"ops", "restart_service"}, now, "a");
@@ -382,9 +382,9 @@ TEST_CASE("what was learned is the same after it was written and read", "[learni
   CHECK(text.find("kick") == std::string::npos);  // nobody's searches can be read in the file
   auto same = catalog::Learning::restored(text, 1'000'000'000, {}, now);
   REQUIRE(same);
-  const std::string again = same->saved(1'000'000'000, now);
-  CHECK(again.size() == text.size());
-  CHECK(catalog::Learning::restored(again, 1'000'000'000, {}, now)->size() == learning.size());
+  const std::string retry = same->saved(1'000'000'000, now);
+  CHECK(retry.size() == text.size());
+  CHECK(catalog::Learning::restored(retry, 1'000'000'000, {}, now)->size() == learning.size());
   CHECK(same->hints(index, "kick the box", "c").front().tool.name == "restart_service");
   // The time that the daemon was away counts.
   auto later = catalog::Learning::restored(text, 1'000'000'000 + 86'400 * 11, {}, Monotonic::time_point(1h));
@@ -394,7 +394,7 @@ TEST_CASE("what was learned is the same after it was written and read", "[learni
 
 TEST_CASE("a full memory of long searches is a small file, and still knows them", "[learning]") {
   const Taught ours(Kind::none);
-  const auto& index = ours.made->index();
+  const auto& index = ours.produced->index();
   const size_t all = catalog::LearningLimits{}.searches;
   catalog::Learning learning;
   std::string query;

@@ -13,7 +13,7 @@
 
 struct Library {
   TempDirectory temp;
-  std::shared_ptr<const catalog::Catalog> made;
+  std::shared_ptr<const catalog::Catalog> produced;
 
   void put(const std::string& file, std::string_view text) {
     std::filesystem::create_directories((temp.path() / file).parent_path());
@@ -25,19 +25,19 @@ struct Library {
   const catalog::Catalog& load() {
     auto loaded = catalog::load_catalog(temp.path().string());
     REQUIRE(loaded);
-    made = *loaded;
-    return *made;
+    produced = *loaded;
+    return *produced;
   }
   std::vector<std::string> names(const std::vector<uint32_t>& numbers) const {
     std::vector<std::string> all;
-    for (uint32_t number : numbers) all.emplace_back(made->tool(number).name);
+    for (uint32_t number : numbers) all.emplace_back(produced->tool(number).name);
     return all;
   }
   std::vector<std::string> search(const std::string& text, size_t limit = 5) const {
     catalog::Query query;
     query.text = text;
     query.limit = limit;
-    return names(made->search(query).tools);
+    return names(produced->search(query).tools);
   }
 };
 

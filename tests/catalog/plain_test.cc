@@ -13,17 +13,17 @@ TEST_CASE("plain sentences find their tool among twenty", "[finding]") {
     REQUIRE(plain.wishes.size() == 18);
     size_t first = 0, among_five = 0;
     std::string missed;
-    for (const auto& wish : plain.wishes) {
-      const auto found = plain.tools->search({.text = wish.text});
-      INFO(wish.text);
+    for (const auto& request : plain.wishes) {
+      const auto found = plain.tools->search({.text = request.text});
+      INFO(request.text);
       CHECK(found.total > 0);
-      const auto place = std::find_if(found.tools.begin(), found.tools.end(), [&](uint32_t tool) {
-        return wish.tools.contains(std::string(plain.tools->tool(tool).name));
+      const auto it = std::find_if(found.tools.begin(), found.tools.end(), [&](uint32_t tool) {
+        return request.tools.contains(std::string(plain.tools->tool(tool).name));
       });
-      if (place == found.tools.begin()) first++;
-      if (place != found.tools.end()) among_five++;
-      if (place != found.tools.begin())
-        missed += (place == found.tools.end() ? "\nnot found: " : "\nnot first: ") + wish.text;
+      if (it == found.tools.begin()) first++;
+      if (it != found.tools.end()) among_five++;
+      if (it != found.tools.begin())
+        missed += (it == found.tools.end() ? "\nnot found: " : "\nnot first: ") + request.text;
     }
     INFO(first << " first, " << among_five << " among five" << missed);
     CHECK(among_five >= (half == Half::tuned ? 17 : 14));

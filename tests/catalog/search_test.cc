@@ -34,7 +34,7 @@ struct Tools : Library {
                             {"tools", {{{"name", "clean_csv"}, {"kind", "skill"}, {"description", "Tidy a table"}}}}});
     load();
   }
-  catalog::FoundTools found(catalog::Query query) const { return made->search(query); }
+  catalog::ToolMatches found(catalog::Query query) const { return produced->search(query); }
 };
 
 }  // namespace
@@ -47,8 +47,8 @@ TEST_CASE("the exact name comes first, whatever its words are worth", "[search]"
   CHECK(tools.search("list_issues").front() == "list_issues");
   CHECK(tools.search("listIssues").front() == "list_issues");
   CHECK(tools.search("List Issues").front() == "list_issues");
-  for (uint32_t number = 0; number < tools.made->size(); number++) {
-    const auto name = std::string(tools.made->tool(number).name);
+  for (uint32_t number = 0; number < tools.produced->size(); number++) {
+    const auto name = std::string(tools.produced->tool(number).name);
     CAPTURE(name);
     CHECK(tools.search(name, 1) == Names{name});
   }
@@ -85,15 +85,15 @@ TEST_CASE("a server before a separator filters and does not score", "[search]") 
   for (const char* text : {"gitlab.create_issue", "gitlab:create issue", "gitlab/create_issue",
                            "mcp__gitlab__create_issue", "GitLab: open an issue"}) {
     CAPTURE(text);
-    auto found = tools.found({.text = text});
-    REQUIRE(found.total == 1);
-    CHECK(tools.made->tool(found.tools[0]).server == "gitlab");
+    auto match = tools.found({.text = text});
+    REQUIRE(match.total == 1);
+    CHECK(tools.produced->tool(match.tools[0]).server == "gitlab");
   }
   // The prefix in a tool's own name is no reason to find it.
   CHECK(tools.search("github") ==
         Names{"create_issue", "create_pull_request", "github_get_me", "list_issues", "merge"});
-  auto found = tools.found({.text = "get signed in"});
-  CHECK(tools.names(found.tools) == Names{"github_get_me"});
+  auto match = tools.found({.text = "get signed in"});
+  CHECK(tools.names(match.tools) == Names{"github_get_me"});
 }
 
 TEST_CASE("words are found in their other forms, and never inside other words", "[search]") {
@@ -121,11 +121,11 @@ TEST_CASE("a sentence finds its tool", "[search]") {
 
 TEST_CASE("a sentence of which a tool has half of the words that tell something finds it", "[search]") {
   Tools tools;
-  const std::vector<std::string> known = {"spreadsheet", "cells", "open"};
+  const std::vector<std::string> existing = {"spreadsheet", "cells", "open"};
   const std::vector<std::string> unknown = {"whimsically", "kubernetes", "gardening"};
   std::string text = "could you please";
-  for (size_t i = 0; i < known.size(); i++) {
-    text += " " + known[i] + " the " + unknown[i];
+  for (size_t i = 0; i < existing.size(); i++) {
+    text += " " + existing[i] + " the " + unknown[i];
     CAPTURE(text);
     if (i > 0) CHECK(tools.search(text).front() == "open_spreadsheet");  // from four words on it is a sentence
   }
@@ -145,13 +145,13 @@ TEST_CASE("a search for several things finds each of them", "[search]") {
 
 TEST_CASE("one word that is known is enough, and what is unknown is said", "[search]") {
   Tools tools;
-  auto found = tools.found({.text = "open whimsically"});
-  CHECK(tools.names(found.tools).front() == "open_spreadsheet");
-  CHECK(found.unknown_words == Names{"whimsically"});
+  auto match = tools.found({.text = "open whimsically"});
+  CHECK(tools.names(match.tools).front() == "open_spreadsheet");
+  CHECK(match.unknown_words == Names{"whimsically"});
   CHECK(tools.search("whimsically gardening and zebra unicorns ponies") == Names{"nameless"});
-  found = tools.found({.text = "whimsically unicorns"});
-  CHECK(found.total == 0);
-  CHECK(found.tools.empty());
+  match = tools.found({.text = "whimsically unicorns"});
+  CHECK(match.total == 0);
+  CHECK(match.tools.empty());
 }
 
 TEST_CASE("a typing error is mended in the same search, unless it is a word", "[search]") {
@@ -212,9 +212,9 @@ TEST_CASE("threads that search at the same time find what one alone finds", "[se
     threads.emplace_back([&, n] {
       for (size_t i = n; i < 400; i++) {
         const size_t at = i % queries.size();
-        const auto found = tools.found({.text = queries[at]}).tools;
-        different += found == alone[at] ? 0 : 1;
-        for (const uint32_t tool : found) different += tools.made->signature(tool).empty() ? 1 : 0;
+        const auto match = tools.found({.text = queries[at]}).tools;
+        different += match == alone[at] ? 0 : 1;
+        for (const uint32_t tool : match) different += tools.produced->signature(tool).empty() ? 1 : 0;
       }
     });
   for (auto& thread : threads) thread.join();
@@ -223,12 +223,12 @@ TEST_CASE("threads that search at the same time find what one alone finds", "[se
 
 TEST_CASE("of what is spelt otherwise, tools and servers, the nearest are told", "[search]") {
   Tools tools;
-  CHECK(tools.names(tools.made->nearest_tools("craete_isue")).front() == "create_issue");
-  CHECK(tools.names(tools.made->nearest_tools("list_isues", "github")).front() == "list_issues");
-  CHECK(tools.made->nearest_server("gitub") == "github");
-  CHECK(tools.made->nearest_server("git_hub") == "github");
-  CHECK(tools.made->nearest_server("kubernetes").empty());
-  CHECK(tools.made->nearest_server("").empty());
+  CHECK(tools.names(tools.produced->nearest_tools("craete_isue")).front() == "create_issue");
+  CHECK(tools.names(tools.produced->nearest_tools("list_isues", "github")).front() == "list_issues");
+  CHECK(tools.produced->nearest_server("gitub") == "github");
+  CHECK(tools.produced->nearest_server("git_hub") == "github");
+  CHECK(tools.produced->nearest_server("kubernetes").empty());
+  CHECK(tools.produced->nearest_server("").empty());
 }
 
 TEST_CASE("the best are listed and all are counted, in one order", "[search]") {
@@ -240,8 +240,8 @@ TEST_CASE("the best are listed and all are counted, in one order", "[search]") {
   CHECK(tools.found({.text = "issue"}).tools == tools.found({.text = "issue"}).tools);
   // Same words, same worth: by name, then by server.
   auto same = tools.found({.text = "create_issue", .limit = 2});
-  CHECK(tools.made->tool(same.tools[0]).server == "github");
-  CHECK(tools.made->tool(same.tools[1]).server == "gitlab");
+  CHECK(tools.produced->tool(same.tools[0]).server == "github");
+  CHECK(tools.produced->tool(same.tools[1]).server == "gitlab");
 }
 
 TEST_CASE("category, server and tags filter", "[search]") {
@@ -258,17 +258,17 @@ TEST_CASE("category, server and tags filter", "[search]") {
 TEST_CASE("no text lists what the filters let through, by name", "[search]") {
   Tools tools;
   auto all = tools.found({.limit = 3});
-  CHECK(all.total == tools.made->size());
+  CHECK(all.total == tools.produced->size());
   CHECK(tools.names(all.tools) == Names{"append_rows", "clean_csv", "create_issue"});
   CHECK(tools.names(tools.found({.category = "office"}).tools) == Names{"append_rows", "open_spreadsheet"});
-  CHECK(tools.found({.text = "  \t"}).total == tools.made->size());
+  CHECK(tools.found({.text = "  \t"}).total == tools.produced->size());
 }
 
 TEST_CASE("skills stand in the same list, and say what they are", "[search]") {
   Tools tools;
-  auto found = tools.found({.text = "tidy table"});
-  REQUIRE(found.tools.size() == 1);
-  CHECK(tools.made->tool(found.tools[0]).kind == catalog::ToolKind::skill);
+  auto match = tools.found({.text = "tidy table"});
+  REQUIRE(match.tools.size() == 1);
+  CHECK(tools.produced->tool(match.tools[0]).kind == catalog::ToolKind::skill);
 }
 
 TEST_CASE("text in another language finds by the words that are known", "[search]") {
@@ -279,25 +279,25 @@ TEST_CASE("text in another language finds by the words that are known", "[search
 
 TEST_CASE("a name is found as it is written, and otherwise if it is clear", "[find]") {
   Tools tools;
-  auto one = [&](std::string_view name, std::string_view category = {}, std::string_view server = {}) {
-    auto meant = tools.made->find(name, category, server);
-    return meant.tools.size() == 1 ? std::string(tools.made->tool(meant.tools[0]).server)
-                                   : std::to_string(meant.tools.size());
+  auto item = [&](std::string_view name, std::string_view category = {}, std::string_view server = {}) {
+    auto it = tools.produced->find(name, category, server);
+    return it.tools.size() == 1 ? std::string(tools.produced->tool(it.tools[0]).server)
+                                : std::to_string(it.tools.size());
   };
-  CHECK(one("list_issues") == "github");
-  CHECK(one("listIssues") == "github");
-  CHECK(one("create_issue") == "2");  // two servers have it: not the first that comes
-  CHECK(one("create_issue", "", "gitlab") == "gitlab");
-  CHECK(one("gitlab.create_issue") == "gitlab");
-  CHECK(one("mcp__github__create_issue") == "github");
-  CHECK(one("usage_report") == "disk");  // the last segment, as nobody else has it
-  CHECK(one("disk.usage_report") == "disk");
-  CHECK(one("merge", "office") == "0");  // the category counts
-  CHECK(tools.names(tools.made->find("merge", "office").nearest).front() == "merge");
-  CHECK(tools.names(tools.made->find("list_isues").nearest).front() == "list_issues");
-  CHECK(tools.made->find("").tools.empty());
-  CHECK(tools.made->find(std::string(1 << 20, 'x')).nearest.empty());
-  CHECK(tools.made->find("\xFF\xFE").tools.empty());
+  CHECK(item("list_issues") == "github");
+  CHECK(item("listIssues") == "github");
+  CHECK(item("create_issue") == "2");  // two servers have it: not the first that comes
+  CHECK(item("create_issue", "", "gitlab") == "gitlab");
+  CHECK(item("gitlab.create_issue") == "gitlab");
+  CHECK(item("mcp__github__create_issue") == "github");
+  CHECK(item("usage_report") == "disk");  // the last segment, as nobody else has it
+  CHECK(item("disk.usage_report") == "disk");
+  CHECK(item("merge", "office") == "0");  // the category counts
+  CHECK(tools.names(tools.produced->find("merge", "office").nearest).front() == "merge");
+  CHECK(tools.names(tools.produced->find("list_isues").nearest).front() == "list_issues");
+  CHECK(tools.produced->find("").tools.empty());
+  CHECK(tools.produced->find(std::string(1 << 20, 'x')).nearest.empty());
+  CHECK(tools.produced->find("\xFF\xFE").tools.empty());
 }
 
 TEST_CASE("a sentence in words that no tool has lists some where there are few", "[search]") {
@@ -324,10 +324,10 @@ TEST_CASE("what people say around a wish counts where no word of it is known", "
     {"name": "request_leave", "description": "Ask for an absence."},
     {"name": "send_mail", "description": "Send a message."},
     {"name": "print_file", "description": "On paper."}]})"));
-  const auto& made = office.load();
+  const auto& result = office.load();
   auto first = [&](const char* text) {
-    const auto found = made.search({.text = text});
-    return found.tools.empty() || found.guessed ? std::string() : std::string(made.tool(found.tools[0]).name);
+    const auto found = result.search({.text = text});
+    return found.tools.empty() || found.guessed ? std::string() : std::string(result.tool(found.tools[0]).name);
   };
   CHECK(first("grandma gets three days off around Easter") == "request_leave");  // two words that go together
   CHECK(first("tell Wenzel dinosaurs existed") == "send_mail");                  // one that says little

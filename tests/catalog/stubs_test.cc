@@ -19,7 +19,7 @@ struct Stubs : Library {
 
   void write() {
     load();
-    for (const auto& file : catalog::make_stubs(made)) {
+    for (const auto& file : catalog::make_stubs(produced)) {
       fs::create_directories((tree.path() / file.path).parent_path());
       std::ofstream(tree.path() / file.path, std::ios::binary) << file.content;
     }
@@ -145,7 +145,7 @@ TEST_CASE("Python code may import a server, or all of them, as a module, and use
   Stubs stubs;
   stubs.put("a.json", kIssues);
   stubs.write();
-  const std::string made =
+  const std::string text =
       R"(["call_tool", {"arguments": {"from": "me", "title": "T"}, "name": "create-issue", "server": "git-hub"}])"
       "\n";
   for (const char* code : {"import servers.git_hub as g\nprint(g.create_issue('T', 'me'))",
@@ -153,7 +153,7 @@ TEST_CASE("Python code may import a server, or all of them, as a module, and use
                            "import servers\nprint(servers.git_hub.create_issue('T', 'me'))",
                            "from servers import git_hub\nprint(git_hub.create_issue('T', 'me'))"}) {
     CAPTURE(code);
-    CHECK(stubs.python(code) == made);
+    CHECK(stubs.python(code) == text);
   }
   CHECK(stubs.python("import servers, servers.git_hub as g\nprint('git_hub' in dir(servers), 'anything' in dir(g))") ==
         "True True\n");
@@ -268,7 +268,7 @@ TEST_CASE("no text of a definition gets out of where it stands", "[stubs]") {
   }
   stubs.put("x.json", Json{{"server", "a\"\"\"*/'); print('ESCAPED"}, {"tools", tools}});
   stubs.write();
-  REQUIRE(stubs.made->size() == attacks.size());
+  REQUIRE(stubs.produced->size() == attacks.size());
   const std::string server = "a_________print__ESCAPED";
   REQUIRE(fs::exists(stubs.tree.path() / "servers" / server));
   const auto loaded = stubs.python("from servers import " + server +
@@ -298,7 +298,7 @@ TEST_CASE("no text of a definition gets out of where it stands", "[stubs]") {
 }
 
 TEST_CASE("names become identifiers that no other name has", "[stubs]") {
-  catalog::TakenNames taken;
+  catalog::UsedNames names;
   auto [name, expected] = GENERATE(table<std::string, std::string>({
       {"create-issue", "create_issue"},
       {"import", "import_"},
@@ -311,10 +311,10 @@ TEST_CASE("names become identifiers that no other name has", "[stubs]") {
       {"\xC3\xA9t\xC3\xA9", "x__t__"},
       {"../../etc/passwd", "x______etc_passwd"},
   }));
-  CHECK(catalog::identifier(name, taken) == expected);
-  CHECK(catalog::identifier(name, taken) == expected + "_2");
-  CHECK(catalog::identifier(name, taken) == expected + "_3");
-  CHECK(catalog::identifier(std::string(5000, 'a'), taken).size() <= 100);
+  CHECK(catalog::identifier(name, names) == expected);
+  CHECK(catalog::identifier(name, names) == expected + "_2");
+  CHECK(catalog::identifier(name, names) == expected + "_3");
+  CHECK(catalog::identifier(std::string(5000, 'a'), names).size() <= 100);
 }
 
 TEST_CASE("skills are no stubs, and tools without a server have a place", "[stubs]") {
@@ -323,7 +323,7 @@ TEST_CASE("skills are no stubs, and tools without a server have a place", "[stub
   stubs.put("skill.json", R"({"name": "skilled", "kind": "skill"})");
   stubs.load();
   Names paths;
-  for (const auto& file : catalog::make_stubs(stubs.made)) paths.push_back(file.path);
+  for (const auto& file : catalog::make_stubs(stubs.produced)) paths.push_back(file.path);
   CHECK(paths == Names{"servers/__init__.py", "servers/call.js", "servers/other/__init__.py",
                        "servers/other/index.d.ts", "servers/other/index.js", "servers/other/lonely.js",
                        "servers/other/lonely.py"});
@@ -336,14 +336,14 @@ TEST_CASE("a stub that is asked for by its path is the file of the tree", "[stub
     {"name": "create_issue"}, {"name": "class", "description": "d"}]})");
   stubs.put("one.json", R"({"name": "lonely"})");
   stubs.load();
-  const catalog::StubIndex index(stubs.made);
-  const auto all = catalog::make_stubs(stubs.made);
+  const catalog::StubIndex index(stubs.produced);
+  const auto all = catalog::make_stubs(stubs.produced);
   REQUIRE(all.size() == 16);
   for (const auto& file : all) {
     CAPTURE(file.path);
-    const auto found = index.file(file.path.substr(std::string("servers/").size()));
-    REQUIRE(found);
-    CHECK(found->content == file.content);
+    const auto match = index.file(file.path.substr(std::string("servers/").size()));
+    REQUIRE(match);
+    CHECK(match->content == file.content);
   }
   for (const char* path :
        {"", "/", "git_hub", "git_hub/", "git_hub/none.py", "git_hub/create_issue", "none/__init__.py", "../__init__.py",
@@ -354,8 +354,8 @@ TEST_CASE("a stub that is asked for by its path is the file of the tree", "[stub
 }
 
 TEST_CASE("a server's stubs have as many different names as it has tools, however alike those are", "[stubs]") {
-  catalog::TakenNames taken;
+  catalog::UsedNames reserved;
   std::set<std::string> names;
-  for (int i = 0; i < 100'000; i++) names.insert(catalog::identifier(i % 2 == 0 ? "a-b" : "a_b_7", taken));
+  for (int i = 0; i < 100'000; i++) names.insert(catalog::identifier(i % 2 == 0 ? "a-b" : "a_b_7", reserved));
   CHECK(names.size() == 100'000);
 }

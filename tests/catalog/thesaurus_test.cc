@@ -46,9 +46,9 @@ using All = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("synonyms and what is wider are read, and words in their forms", "[thesaurus]") {
-  const auto made = Files().load();
-  REQUIRE(made);
-  const catalog::Thesaurus& words = **made;
+  const auto created = Files().load();
+  REQUIRE(created);
+  const catalog::Thesaurus& words = **created;
   CHECK(words.size() == 3);
   CHECK(related(words, "car") == All{"auto", "wider vehicl"});
   CHECK(related(words, "vehicle").empty());
@@ -78,10 +78,10 @@ TEST_CASE("files that are no WordNet are refused, with the place", "[thesaurus]"
   CAPTURE(name, text);
   Files files;
   files.put(name, text);
-  const auto made = files.load();
-  REQUIRE_FALSE(made);
-  CHECK(made.error().code == Code::invalid);
-  CHECK_THAT(made.error().what, Catch::Contains("noun"));
+  const auto created = files.load();
+  REQUIRE_FALSE(created);
+  CHECK(created.error().code == Code::invalid);
+  CHECK_THAT(created.error().what, Catch::Contains("noun"));
 }
 
 TEST_CASE("only files that do not exist are not found", "[thesaurus]") {
@@ -91,10 +91,10 @@ TEST_CASE("only files that do not exist are not found", "[thesaurus]") {
   std::filesystem::remove(files.folder.path() / "adj.exc");
   CHECK(files.load().error().code == Code::not_found);
   std::filesystem::create_symlink("adj.exc", files.folder.path() / "adj.exc");  // to itself
-  const auto made = files.load();
-  REQUIRE_FALSE(made);
-  CHECK(made.error().code == Code::unavailable);
-  CHECK_THAT(made.error().what, Catch::Contains("adj.exc: Too many levels of symbolic links"));
+  const auto created = files.load();
+  REQUIRE_FALSE(created);
+  CHECK(created.error().code == Code::unavailable);
+  CHECK_THAT(created.error().what, Catch::Contains("adj.exc: Too many levels of symbolic links"));
 }
 
 TEST_CASE("Debian's WordNet is read", "[thesaurus]") {
@@ -102,12 +102,12 @@ TEST_CASE("Debian's WordNet is read", "[thesaurus]") {
     WARN("wordnet-base is not installed");
     return;
   }
-  const auto made = catalog::load_thesaurus(catalog::kWordNetFolder);
-  REQUIRE(made);
-  CHECK((*made)->size() > 50'000);
-  CHECK((*made)->bytes() < 8'000'000);
-  CHECK((*made)->base_form("bought") == "buy");
-  CHECK((*made)->base_form("planned") == "plan");
-  const auto words = related(**made, "car");
+  const auto thesaurus = catalog::load_thesaurus(catalog::kWordNetFolder);
+  REQUIRE(thesaurus);
+  CHECK((*thesaurus)->size() > 50'000);
+  CHECK((*thesaurus)->bytes() < 8'000'000);
+  CHECK((*thesaurus)->base_form("bought") == "buy");
+  CHECK((*thesaurus)->base_form("planned") == "plan");
+  const auto words = related(**thesaurus, "car");
   CHECK(std::find(words.begin(), words.end(), "automobil") != words.end());
 }

@@ -294,7 +294,7 @@ std::vector<const Job*> several(Chance& chance) {
 }
 
 // Tools that nobody means, with the same words.
-Json others() {
+Json peers() {
   Json tools = Json::array();
   for (const char* verb : {"archive", "validate", "compare", "lock", "estimate", "rename"})
     for (const char* noun : {"file", "table", "picture", "ticket", "e-mail", "payment", "daemon", "calendar",
@@ -310,17 +310,17 @@ struct Made {
 };
 
 // With what each tool was used for, if anything is known.
-void make(Made& made, const std::map<std::string, std::vector<std::string>>& uses) {
+void make(Made& created, const std::map<std::string, std::vector<std::string>>& uses) {
   std::map<std::string, Json> servers;
   for (const Job& job : kJobs) {
     Json tool = {{"name", job.name}, {"description", job.definition}};
-    if (auto known = uses.find(job.name); known != uses.end()) tool["use_cases"] = known->second;
+    if (auto it = uses.find(job.name); it != uses.end()) tool["use_cases"] = it->second;
     servers[job.server].push_back(std::move(tool));
   }
-  servers["more"] = others();
+  servers["more"] = peers();
   for (const auto& [server, tools] : servers)
-    std::ofstream(made.folder.path() / (server + ".json")) << Json{{"tools", tools}};
-  made.all = catalog::load_catalog(made.folder.path().string()).value();
+    std::ofstream(created.folder.path() / (server + ".json")) << Json{{"tools", tools}};
+  created.all = catalog::load_catalog(created.folder.path().string()).value();
 }
 
 const Job& job_of(const std::string& name) {
@@ -342,21 +342,21 @@ size_t Office::tools() const { return std::size(kJobs); }
 
 std::vector<Office::Used> Office::work(size_t uses) const {
   Chance chance(7);
-  std::set<std::string> asked;  // what is measured with
+  std::set<std::string> request;  // what is measured with
   for (const auto* set : {&single_, &several_, &plain_})
-    for (const Task& task : *set) asked.insert(task.query);
+    for (const Task& task : *set) request.insert(task.query);
   std::vector<Used> all;
   for (size_t done = 0; done < uses * kUsed;) {
-    const bool one = chance.one_of(2);
-    Used used{task_of(one ? std::vector{&kJobs[chance.one_of(2) ? chance.popular(kUsed) : chance.below(kUsed)]}
-                          : several(chance),
+    const bool value = chance.one_of(2);
+    Used used{task_of(value ? std::vector{&kJobs[chance.one_of(2) ? chance.popular(kUsed) : chance.below(kUsed)]}
+                            : several(chance),
                       Words::of_people, chance),
               {}};
     for (const auto& tool : used.task.tools) used.chosen.push_back(tool);
     // What was found is mailed, or a file is read: used soon after the search, but not what it was about.
-    if (one && chance.one_of(4)) used.chosen.push_back(kJobs[chance.popular(kUsed)].name);
+    if (value && chance.one_of(4)) used.chosen.push_back(kJobs[chance.popular(kUsed)].name);
     done += used.chosen.size();
-    if (!asked.contains(used.task.query)) all.push_back(std::move(used));
+    if (!request.contains(used.task.query)) all.push_back(std::move(used));
   }
   return all;
 }
@@ -365,18 +365,19 @@ Recall Office::recall(Memory memory, size_t uses) const {
   const std::vector<Used> used = work(memory == Memory::none ? 0 : uses);
   std::map<std::string, std::vector<std::string>> fields;
   if (memory == Memory::naive)
-    for (const Used& one : used)
-      for (const auto& tool : one.chosen) {
-        auto& known = fields[tool];
-        if (std::find(known.begin(), known.end(), one.task.query) == known.end()) known.push_back(one.task.query);
+    for (const Used& item : used)
+      for (const auto& tool : item.chosen) {
+        auto& existing = fields[tool];
+        if (std::find(existing.begin(), existing.end(), item.task.query) == existing.end())
+          existing.push_back(item.task.query);
       }
-  Made made;
-  make(made, fields);
+  Made created;
+  make(created, fields);
   catalog::Learning learning;
   if (memory == Memory::ours)
-    for (const Used& one : used)
-      for (const auto& tool : one.chosen)
-        learning.teach(made.all->index(), one.task.query, {job_of(tool).server, tool});
+    for (const Used& item : used)
+      for (const auto& tool : item.chosen)
+        learning.teach(created.all->index(), item.task.query, {job_of(tool).server, tool});
   auto measure = [&](const std::vector<Task>& set) {
     double sum = 0;
     for (const Task& task : set) {
@@ -384,8 +385,8 @@ Recall Office::recall(Memory memory, size_t uses) const {
       query.text = task.query;
       query.learned = memory == Memory::ours ? &learning : nullptr;
       size_t hit = 0;
-      for (uint32_t number : made.all->search(query).tools)
-        hit += task.tools.contains(std::string(made.all->tool(number).name)) ? 1 : 0;
+      for (uint32_t number : created.all->search(query).tools)
+        hit += task.tools.contains(std::string(created.all->tool(number).name)) ? 1 : 0;
       sum += static_cast<double>(hit) / static_cast<double>(task.tools.size());
     }
     return 100 * sum / static_cast<double>(set.size());

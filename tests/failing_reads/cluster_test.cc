@@ -108,9 +108,9 @@ TEST_CASE("signed rules that cannot be listed do not vanish", "[failing]") {
     texts.push_back(sign_rule(policy_of(name), key_of(kAuthority)).value());
   auto files = cluster::RuleFiles::open(anchor, root);
   REQUIRE(files);
-  const auto taken = files->take(texts);
-  REQUIRE((taken && taken->policies.size() == 2));
-  REQUIRE(files->apply(taken->policies));
+  const auto reserved = files->take(texts);
+  REQUIRE((reserved && reserved->policies.size() == 2));
+  REQUIRE(files->apply(reserved->policies));
   {
     const FailingFolder failing("/cluster/rules", 1);
     const auto opened = cluster::RuleFiles::open(anchor, root);
@@ -146,8 +146,8 @@ TEST_CASE("signed rules whose files cannot all be listed wait, and come into for
     int done = 0;
     const auto run_jobs = [](cluster::RuleWork& of, int& into) -> Task<> {
       for (; into < 6; into++) {
-        cluster::RuleWork::Job nothing = [](cluster::RuleStore&) { return Result<>(); };
-        (void)co_await of.run(std::move(nothing));
+        cluster::RuleWork::Job job = [](cluster::RuleStore&) { return Result<>(); };
+        (void)co_await of.run(std::move(job));
       }
     };
     loop.spawn(run_jobs(*work, done));

@@ -35,7 +35,7 @@ TEST_CASE("a policy folder that fails halfway gives no rights back", "[failing]"
     REQUIRE_FALSE(loaded);
     CHECK_THAT(loaded.error().what,
                Catch::Matchers::Contains("Input/output error") && Catch::Matchers::Contains(folder));
-    CHECK_FALSE(good->read_anew());
+    CHECK_FALSE(good->reread());
   }
   const FailingFolder failing("/stricter", 1);
   CHECK_FALSE(load());
@@ -57,9 +57,9 @@ TEST_CASE("an incomplete copy is never the last good one", "[failing]") {
   scene.write("policies/own.json", R"({"extends": "default"})");
   const auto loaded = scene.load();
   REQUIRE(loaded.good());
-  const auto whole = configuration::copy_of(loaded.document, loaded.options.policies);
-  REQUIRE(whole);
-  REQUIRE(configuration::keep_last_good(scene.path("state"), *whole));
+  const auto full = configuration::copy_of(loaded.document, loaded.options.policies);
+  REQUIRE(full);
+  REQUIRE(configuration::keep_last_good(scene.path("state"), *full));
   {
     const FailingFolder failing("/policies", 1);
     CHECK_FALSE(configuration::copy_of(loaded.document, loaded.options.policies));
@@ -117,13 +117,13 @@ TEST_CASE("a skill whose versions cannot be listed is not replaced by a first ve
   REQUIRE((saving && skills::SkillStore::write(*saving)));
   {
     const FailingFolder failing("/first");
-    const auto again = open();
-    REQUIRE(again);
-    CHECK(again->problems().size() == 1);
-    const auto refused = again->plan_save(draft, limits);
+    const auto retry = open();
+    REQUIRE(retry);
+    CHECK(retry->problems().size() == 1);
+    const auto refused = retry->plan_save(draft, limits);
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == Code::unavailable);
-    CHECK(again->plan_save({"other", "x = 1\n", "", draft.language, draft.created}, limits));
+    CHECK(retry->plan_save({"other", "x = 1\n", "", draft.language, draft.created}, limits));
   }
   CHECK(open()->entries().size() == 1);
   const std::string shared = fs::canonical(temporary.path());

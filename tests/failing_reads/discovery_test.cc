@@ -29,7 +29,7 @@ struct ShownStubs : Library {
   }
   Result<bool> show() {
     load();
-    return wait_for(loop, tree->show(made));
+    return wait_for(loop, tree->show(produced));
   }
   std::string current() const { return fs::read_symlink(folder.path() / "current"); }
   size_t count_files(const char* server) const {
@@ -42,7 +42,7 @@ struct ShownStubs : Library {
 struct TemplateSource {
   TempDirectory temporary;
   fs::path root = fs::canonical(temporary.path()), guest = root / "guest", skills = root / "skills";
-  int made = 0;
+  int produced = 0;
   TemplateSource() {
     for (const char* file :
          {"guest/python/runner.py", "guest/python/runner.bundle", "guest/python/zygote.py",
@@ -52,7 +52,7 @@ struct TemplateSource {
       std::ofstream(root / file) << "pass\n";
     }
   }
-  Result<Fd> make() { return jail::make_template(root / ("template" + std::to_string(++made)), guest, skills); }
+  Result<Fd> make() { return jail::make_template(root / ("template" + std::to_string(++produced)), guest, skills); }
 };
 
 }  // namespace
@@ -65,10 +65,10 @@ TEST_CASE_METHOD(ShownStubs, "stubs of a server that cannot all be listed are no
   for (const int after : {0, 1}) {
     {
       const FailingFolder failing("/g1/github", after);  // its files would be linked from there
-      const auto shown = show();
-      REQUIRE_FALSE(shown);
-      CHECK(shown.error().err == EIO);
-      CHECK_THAT(shown.error().what, Catch::Matchers::Contains("the stubs of /servers"));
+      const auto visible = show();
+      REQUIRE_FALSE(visible);
+      CHECK(visible.error().err == EIO);
+      CHECK_THAT(visible.error().what, Catch::Matchers::Contains("the stubs of /servers"));
     }
     CHECK(current() == "g1");
     CHECK(count_files("github") == files);

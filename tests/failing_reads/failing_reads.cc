@@ -118,12 +118,12 @@ off_t lseek(int file, off_t offset, int whence) noexcept {
   return next_function<off_t(int, off_t, int)>("lseek")(file, offset, whence);
 }
 
-int getpwnam_r(const char* name, passwd* entry, char* text, size_t size, passwd** found) {
+int getpwnam_r(const char* name, passwd* entry, char* text, size_t size, passwd** match) {
   const char* failing = ::getenv("FAIL_USER");
   if (!failing || std::strcmp(failing, name) != 0)
     return next_function<int(const char*, passwd*, char*, size_t, passwd**)>("getpwnam_r")(name, entry, text, size,
-                                                                                           found);
-  *found = nullptr;
+                                                                                           match);
+  *match = nullptr;
   return size < 4096 ? ERANGE : EIO;
 }
 

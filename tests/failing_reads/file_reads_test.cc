@@ -60,13 +60,13 @@ struct Taught : Library {
   static constexpr auto kShared = policies::LearningScope::shared;
   void teach(discovery::SearchLearning& learning, const std::string& tenant, const std::string& query) const {
     learning.searched(tenant, kShared, query);
-    learning.chosen(*made, tenant, kShared, {"s", "two"});
+    learning.chosen(*produced, tenant, kShared, {"s", "two"});
   }
   size_t count_stored() const {
     discovery::SearchLearning later;
     later.keep_in(folder);
-    const auto known = later.of("ada", kShared);
-    return known ? known->size() : 0;
+    const auto existing = later.of("ada", kShared);
+    return existing ? existing->size() : 0;
   }
 };
 
@@ -85,7 +85,7 @@ TEST_CASE("a policy file that cannot be read gives no rights back", "[failing]")
     const FailingFile failing("/stricter/system.json", first_bad);
     const auto loaded = load();
     expect_failed_read(loaded);
-    CHECK_FALSE(good->read_anew());
+    CHECK_FALSE(good->reread());
     CHECK_FALSE(configuration::copy_of(scene.load().document, folders));
   }
   CHECK(load()->find("system")->languages == std::vector<std::string>{"python"});
@@ -220,19 +220,19 @@ TEST_CASE_METHOD(Taught, "learning that cannot be read is not replaced, but for 
 TEST_CASE_METHOD(SomeFolder, "an index whose events cannot be read lists all folders again", "[failing]") {
   const auto shares = std::make_shared<tenants::WatchShares>(tenants::WatchShares::of_kernel());
   const auto index = tenants::IndexState::open(folder.get(), shares, {}).value();
-  const auto look = [&] {
-    index->begin_look();
+  const auto check = [&] {
+    index->begin_scan();
     for (int i = 0; i < 100 && !index->step(1000); i++) continue;
     return index->table().usage().files;
   };
-  const uint64_t before = look();
+  const uint64_t before = check();
   std::ofstream(root / "new") << "x";
   {
     const FailingFile failing("inotify");
-    CHECK(look() == before + 1);
+    CHECK(check() == before + 1);
     CHECK_FALSE(index->walked().empty());
   }
-  CHECK(look() == before + 1);
+  CHECK(check() == before + 1);
   CHECK(index->unusable().empty());
 }
 

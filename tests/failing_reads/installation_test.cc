@@ -95,29 +95,30 @@ TEST_CASE_METHOD(TwoTrees, "layers that cannot all be listed keep their versions
 }
 
 TEST_CASE("what killed commands left is named as left where /var/tmp cannot be read", "[failing]") {
-  const std::string name = "failing-test" + std::to_string(::getpid()), left = "/var/tmp/warder-" + name + "-a1B2c3";
-  fs::create_directories(left + "/deep");
+  const std::string name = "failing-test" + std::to_string(::getpid()),
+                    remainder = "/var/tmp/warder-" + name + "-a1B2c3";
+  fs::create_directories(remainder + "/deep");
   TempDirectory temporary;
   const std::string log = temporary.path() / "log";
   const auto make_with_log = [&] {
     const Fd before(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3)), file(::open(log.c_str(), O_CREAT | O_WRONLY, 0600));
     ::dup2(file.get(), STDERR_FILENO);
-    auto made = packages::ScratchFolder::make(name);
+    auto created = packages::ScratchFolder::make(name);
     ::dup2(before.get(), STDERR_FILENO);
-    return made;
+    return created;
   };
   {
     const FailingFolder failing("/var/tmp");
-    const auto made = make_with_log();
-    REQUIRE(made);
-    CHECK(fs::is_directory(made->path()));
+    const auto with_log = make_with_log();
+    REQUIRE(with_log);
+    CHECK(fs::is_directory(with_log->path()));
   }
   std::stringstream text;
   text << std::ifstream(log).rdbuf();
   CHECK_THAT(text.str(), Catch::Matchers::Contains("what killed commands left stays: cannot list '/var/tmp'"));
-  CHECK(fs::exists(left + "/deep"));
+  CHECK(fs::exists(remainder + "/deep"));
   CHECK(packages::ScratchFolder::make(name));
-  CHECK_FALSE(fs::exists(left));
+  CHECK_FALSE(fs::exists(remainder));
 }
 
 TEST_CASE("a process whose threads cannot be listed has no count of them", "[failing]") {

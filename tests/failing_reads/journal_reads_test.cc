@@ -32,8 +32,8 @@ struct FilledJournal : Scene {
       task.state = tasks::TaskState::completed;
       REQUIRE(await(loop, answers.end(task, number + std::string(kPage, 'x'))));
     }
-    const Writer::Work nothing = [](Database&) { return Result<>(); };  // behind all the others
-    REQUIRE(await(loop, book->run(nothing)));
+    const Writer::Work work = [](Database&) { return Result<>(); };  // behind all the others
+    REQUIRE(await(loop, book->run(work)));
     auto writer = Database::open(file);
     REQUIRE(writer);
     REQUIRE(writer->execute("PRAGMA wal_checkpoint(TRUNCATE)"));  // all rows are in the file
@@ -48,9 +48,9 @@ struct FilledJournal : Scene {
     for (size_t first_bad = 0; first_bad < fs::file_size(file); first_bad += kPage) {
       const FailingFile failing("/journal.db", first_bad);
       auto database = Database::open(file, Database::Access::read_only);
-      const auto found = database ? read(*database) : Result<size_t>(tl::unexpected<Error>(database.error()));
-      failed += !found;
-      if (found) CHECK(*found == all);
+      const auto match = database ? read(*database) : Result<size_t>(tl::unexpected<Error>(database.error()));
+      failed += !match;
+      if (match) CHECK(*match == all);
     }
     CHECK(failed > kRows / 40);
   }

@@ -82,9 +82,9 @@ TEST_CASE_METHOD(TenantsFolder, "an incomplete sweep of unfinished files is an e
 
 TEST_CASE_METHOD(TenantsFolder, "a stream whose parts cannot all be listed has no shorter end", "[failing]") {
   for (const char* part : {"stdout", "stdout.5", "stdout.10"}) std::ofstream(root / part) << "12345";
-  CHECK(tenants::KeptStream::open(folder().get(), "stdout")->size() == 15);
+  CHECK(tenants::SavedStream::open(folder().get(), "stdout")->size() == 15);
   const FailingFolder failing(name, 2);
-  CHECK_FALSE(tenants::KeptStream::open(folder().get(), "stdout"));
+  CHECK_FALSE(tenants::SavedStream::open(folder().get(), "stdout"));
 }
 
 TEST_CASE_METHOD(TenantsFolder, "session logs that cannot all be listed are an error, and none is removed",
@@ -130,7 +130,7 @@ TEST_CASE_METHOD(TenantsFolder, "an index of a folder that cannot be read is not
   const auto unusable = [&]() -> std::string {
     auto index = tenants::IndexState::open(folder().get(), shares, {});
     REQUIRE(index);
-    (*index)->begin_look();
+    (*index)->begin_scan();
     for (int i = 0; i < 100 && (*index)->unusable().empty() && !(*index)->step(1000); i++) continue;
     return (*index)->unusable();
   };

@@ -42,17 +42,17 @@ void check(const catalog::Reading& reading) {
   for (const auto& problem : reading.problems) require(!problem.empty() && valid_utf8(problem) == problem);
 }
 
-void use(const std::shared_ptr<const catalog::Catalog>& made) {
-  for (uint32_t number = 0; number < made->size(); number++) {
+void use(const std::shared_ptr<const catalog::Catalog>& created) {
+  for (uint32_t number = 0; number < created->size(); number++) {
     catalog::Query query;
-    query.text = made->tool(number).name;
-    require(!made->search(query).tools.empty());  // every tool is found by its name
-    (void)made->tags(number);
+    query.text = created->tool(number).name;
+    require(!created->search(query).tools.empty());  // every tool is found by its name
+    (void)created->tags(number);
   }
   catalog::Query words;
   words.text = "read a file and send it";
-  require(made->search(words).tools.size() <= words.limit);
-  for (const auto& file : catalog::make_stubs(made)) {
+  require(created->search(words).tools.size() <= words.limit);
+  for (const auto& file : catalog::make_stubs(created)) {
     require(file.path.starts_with("servers/") && file.path.find("..") == std::string::npos);
     require(valid_utf8(file.content) == file.content);
   }

@@ -32,8 +32,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
   std::string whole_name, pieces_name;
-  const auto whole = read(bytes, bytes.size() + 1, whole_name), pieces = read(bytes, data[0] % 64 + 1u, pieces_name);
-  require(whole == pieces && whole_name == pieces_name);
-  if (whole == ClientHelloReader::State::found) require(!whole_name.empty() && whole_name.size() <= 255);
+  const auto full = read(bytes, bytes.size() + 1, whole_name), pieces = read(bytes, data[0] % 64 + 1u, pieces_name);
+  require(full == pieces && whole_name == pieces_name);
+  if (full == ClientHelloReader::State::found) require(!whole_name.empty() && whole_name.size() <= 255);
   return 0;
 }

@@ -27,7 +27,7 @@ void require_printable(const Json& value) {
   if (value.is_string()) {
     for (const char c : value.get_ref<const std::string&>()) require(c >= ' ' && c <= '~');
   } else if (value.is_structured()) {
-    for (const auto& one : value) require_printable(one);
+    for (const auto& item : value) require_printable(item);
   }
 }
 
@@ -81,14 +81,15 @@ const std::map<std::string, std::function<void(const Json&)>, std::less<>> kRead
     {"policy", [](const Json& row) { read_twice<FarPolicy>(row, read_far_policy, write_far_policy, true); }},
     {"nodes", check_nodes},
     {"homes", check_homes},
-    {"list_homes", [](const Json& asked) { read_twice<HomeQuestion>(asked, read_home_question, write_home_question); }},
+    {"list_homes",
+     [](const Json& request) { read_twice<HomeQuestion>(request, read_home_question, write_home_question); }},
     {"view", reads(read_after)},
-    {"forgotten", [](const Json& told) { read_twice<ForgottenHomes>(told, read_forgotten, write_forgotten); }},
+    {"forgotten", [](const Json& report) { read_twice<ForgottenHomes>(report, read_forgotten, write_forgotten); }},
     {"forget_homes", reads(read_forgotten_account)},
-    {"load", [](const Json& told) { read_twice<NodeLoad>(told, read_load, write_load); }},
+    {"load", [](const Json& report) { read_twice<NodeLoad>(report, read_load, write_load); }},
     {"numbers", reads(read_numbers)},
     {"found", reads(read_home)},
-    {"placed", reads(read_places)},
+    {"placed", reads(read_positions)},
     {"lease", reads(read_lease)},
     {"act",
      [](const Json& order) {

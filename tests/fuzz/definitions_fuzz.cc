@@ -51,12 +51,12 @@ upstream::ServerConfig server() {
   return config;
 }
 
-bool same(const Definitions& one, const Definitions& other) { return one.is_same(other, FreshMeter()) == true; }
+bool same(const Definitions& a, const Definitions& b) { return a.is_same(b, FreshMeter()) == true; }
 
 bool reads_all_items(const Json& value) {
   if (value.is_array() && value.size() > kLists) return false;
   return !value.is_structured() ||
-         std::all_of(value.begin(), value.end(), [](auto& one) { return reads_all_items(one); });
+         std::all_of(value.begin(), value.end(), [](auto& item) { return reads_all_items(item); });
 }
 
 // What results show of a tool: all of them fit the schema that it gets.
@@ -118,11 +118,11 @@ void check_call(const Json& definition, const Json& arguments, bool is_small) {
   const auto sent = (*tool)->write(arguments, FreshMeter());
   if (!sent) require(fuzz::is_good_message(sent.error().what, kMaxMessage));
   if (!sent && fuzz::is_unfinished(sent.error())) return;
-  for (const auto& one : early)
-    require(one ? sent && *one->text == *sent->text
-                : fuzz::is_unfinished(one.error()) || (!sent && one.error().what == sent.error().what));
-  const auto again = (*tool)->write(fuzz::with_keys_reversed(arguments), FreshMeter());
-  require(again.has_value() == sent.has_value() || fuzz::is_unfinished(again.error()));
+  for (const auto& item : early)
+    require(item ? sent && *item->text == *sent->text
+                 : fuzz::is_unfinished(item.error()) || (!sent && item.error().what == sent.error().what));
+  const auto retry = (*tool)->write(fuzz::with_keys_reversed(arguments), FreshMeter());
+  require(retry.has_value() == sent.has_value() || fuzz::is_unfinished(retry.error()));
   if (!sent) return;
   require(parse_json(*sent->text) == arguments);
   for (const auto& [name, value] : sent->mirrored) require(http::check_header(name, value).has_value());

@@ -34,12 +34,11 @@ std::optional<policies::EgressTarget> read(std::string_view bytes, size_t piece)
   while (!bytes.empty() &&
          (parser.state() == RequestParser::State::idle || parser.state() == RequestParser::State::head)) {
     const std::string_view part = bytes.substr(0, piece);
-    const size_t taken = parser.feed(part);
-    if (taken == 0) break;
-    bytes.remove_prefix(taken);
+    const size_t used = parser.feed(part);
+    if (used == 0) break;
+    bytes.remove_prefix(used);
   }
-  if (parser.state() != RequestParser::State::body && parser.state() != RequestParser::State::whole)
-    return std::nullopt;
+  if (parser.state() != RequestParser::State::body && parser.state() != RequestParser::State::full) return std::nullopt;
   auto target = egress::read_target(parser.request());
   if (!target) return std::nullopt;
   return *std::move(target);
@@ -51,21 +50,21 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const policies::EgressRules rules = make_rules();
   if (size == 0) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
-  const auto whole = read(bytes, bytes.size() + 1), pieces = read(bytes, data[0] % 32 + 1u);
-  require(whole.has_value() == pieces.has_value());
-  if (!whole) return 0;
-  require(whole->host == pieces->host && whole->port == pieces->port && whole->path == pieces->path);
-  require(policies::parse_host_name(whole->host).value_or("") == whole->host);  // one form
-  require(whole->is_tunnel() ? whole->path.empty() && whole->port > 0 : whole->path.starts_with('/'));
-  const policies::EgressDecision decision = rules.decide(*whole);
+  const auto text = read(bytes, bytes.size() + 1), pieces = read(bytes, data[0] % 32 + 1u);
+  require(text.has_value() == pieces.has_value());
+  if (!text) return 0;
+  require(text->host == pieces->host && text->port == pieces->port && text->path == pieces->path);
+  require(policies::parse_host_name(text->host).value_or("") == text->host);  // one form
+  require(text->is_tunnel() ? text->path.empty() && text->port > 0 : text->path.starts_with('/'));
+  const policies::EgressDecision decision = rules.decide(*text);
   if (decision.verdict == policies::Verdict::deny) {
     require(!decision.why.empty());
     return 0;
   }
-  require(whole->host.ends_with(".example.com"));
-  if (whole->host == "api.example.com" && decision.port == 443) {
-    require(!whole->is_tunnel());
-    require(*decision.rule == 1 || (whole->path.starts_with("/v1/") && whole->path.find("/../") == std::string::npos));
+  require(text->host.ends_with(".example.com"));
+  if (text->host == "api.example.com" && decision.port == 443) {
+    require(!text->is_tunnel());
+    require(*decision.rule == 1 || (text->path.starts_with("/v1/") && text->path.find("/../") == std::string::npos));
   }
   return 0;
 }

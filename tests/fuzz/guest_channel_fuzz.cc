@@ -38,13 +38,13 @@ void check_result(const jail::GuestResult& result) {
 }
 
 void check_message(std::string_view text) {
-  const auto said = jail::read_guest_text(text);
-  if (!said) {
-    require(said.error().code == Code::invalid && !said.error().what.empty());
-  } else if (const auto* call = std::get_if<jail::GuestCall>(&*said)) {
+  const auto guest_text = jail::read_guest_text(text);
+  if (!guest_text) {
+    require(guest_text.error().code == Code::invalid && !guest_text.error().what.empty());
+  } else if (const auto* call = std::get_if<jail::GuestCall>(&*guest_text)) {
     check_call(*call);
   } else {
-    check_result(std::get<jail::GuestResult>(*said));
+    check_result(std::get<jail::GuestResult>(*guest_text));
   }
 }
 
@@ -53,15 +53,15 @@ struct Heard {
   bool over = false;
 };
 
-Task<> hear(GuestChannel& channel, Heard& heard) {
+Task<> hear(GuestChannel& channel, Heard& received) {
   for (;;) {
     auto message = co_await channel.receive_text();
     if (!message) require(message.error().code == Code::invalid || message.error().code == Code::unavailable);
     if (!message || !message->has_value()) break;
-    heard.messages++;
+    received.messages++;
     check_message(**message);
   }
-  heard.over = true;
+  received.over = true;
 }
 
 std::vector<std::string> packets_of(char how, std::string_view rest) {
@@ -98,19 +98,19 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   auto socket = AsyncFd::adopt(*loop, Fd(ends[0]));
   require(socket.has_value());
   GuestChannel channel(*loop, *std::move(socket));
-  Heard heard;
+  Heard received;
   {
     Scope scope(*loop);
-    scope.spawn(hear(channel, heard));
-    for (size_t next = 0; next < packets.size() && !heard.over;) {
+    scope.spawn(hear(channel, received));
+    for (size_t next = 0; next < packets.size() && !received.over;) {
       if (::send(guest.get(), packets[next].data(), packets[next].size(), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) next++;
       uv_run(loop->uv(), UV_RUN_NOWAIT);
     }
     guest.reset();
-    for (int turns = 0; turns < 1000 && !heard.over; turns++) uv_run(loop->uv(), UV_RUN_NOWAIT);
+    for (int turns = 0; turns < 1000 && !received.over; turns++) uv_run(loop->uv(), UV_RUN_NOWAIT);
   }
-  require(heard.over);
-  require(heard.messages <= packets.size());
+  require(received.over);
+  require(received.messages <= packets.size());
   (void)channel.left_unread();
   return 0;
 }

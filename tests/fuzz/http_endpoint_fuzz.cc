@@ -25,7 +25,7 @@ void require(bool holds) {
 struct World {
   Loop loop;
   mcp::Server server{loop, {"fuzz", "0", "", ""}};
-  size_t held = 0;
+  size_t reserved = 0;
 
   World() {
     set_log_level(LogLevel::error);
@@ -39,14 +39,14 @@ struct World {
       context.progress(2, 2);
       co_return mcp::ToolResult::text(arguments.value("text", ""));
     });
-    mcp::ToolDefinition hold;
-    hold.name = "hold";
-    server.add_tool(std::move(hold), [this](mcp::RequestContext& context, Json) -> Task<mcp::ToolResult> {
+    mcp::ToolDefinition definition;
+    definition.name = "hold";
+    server.add_tool(std::move(definition), [this](mcp::RequestContext& context, Json) -> Task<mcp::ToolResult> {
       struct Held {
         size_t& count;
         explicit Held(size_t& of) : count(of) { count++; }
         ~Held() { count--; }
-      } alive(held);
+      } alive(reserved);
       Event answered;
       const auto question = context.elicit({"go on?"}, [&answered](mcp::Elicited) { answered.fire(); });
       co_await answered;
@@ -110,8 +110,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   require(at != first.received.npos);
   const std::string session = first.received.substr(at + 16, 32);
   std::string bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
-  for (size_t place = 0; (place = bytes.find(kPlaceholder, place)) != bytes.npos;)
-    bytes.replace(place, kPlaceholder.size(), session);
+  for (size_t index = 0; (index = bytes.find(kPlaceholder, index)) != bytes.npos;)
+    bytes.replace(index, kPlaceholder.size(), session);
 
   // "\n----\n" ends one connection and begins another.
   constexpr std::string_view kNext = "\n----\n";
@@ -130,7 +130,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   endpoint.reset();
   for (int i = 0; i < 8; i++) uv_run(world->loop.uv(), UV_RUN_NOWAIT);
   // Calls that were answered with questions wait for their repetition.
-  require(world->held == world->server.parked_calls().count("uid:1"));
-  require(world->server.calls() == world->held);
+  require(world->reserved == world->server.parked_calls().count("uid:1"));
+  require(world->server.calls() == world->reserved);
   return 0;
 }

@@ -45,17 +45,17 @@ Reading read(std::string_view bytes, size_t piece) {
   RequestParser parser(small_limits());
   std::string rest;
   while (true) {
-    const size_t taken = parser.feed(rest);
-    require(taken <= rest.size());
-    rest.erase(0, taken);
+    const size_t used = parser.feed(rest);
+    require(used <= rest.size());
+    rest.erase(0, used);
     require(parser.held_bytes() <= 16384);
-    if (parser.state() == State::whole) {
+    if (parser.state() == State::full) {
       reading.requests.push_back(parser.take());
       check(reading.requests.back());
       continue;
     }
     if (parser.state() == State::refused) break;
-    if (taken > 0 && !rest.empty()) continue;
+    if (used > 0 && !rest.empty()) continue;
     if (bytes.empty()) break;
     require(rest.empty());
     const std::string_view more = bytes.substr(0, piece);
@@ -72,14 +72,14 @@ Reading read(std::string_view bytes, size_t piece) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
-  const Reading whole = read(bytes, bytes.size() + 1), pieces = read(bytes, data[0] % 32 + 1u);
-  require(whole.requests.size() == pieces.requests.size());
-  for (size_t i = 0; i < whole.requests.size(); i++) {
-    require(whole.requests[i].method == pieces.requests[i].method);
-    require(whole.requests[i].target == pieces.requests[i].target);
-    require(whole.requests[i].body == pieces.requests[i].body);
-    require(whole.requests[i].fields == pieces.requests[i].fields);
+  const Reading reading = read(bytes, bytes.size() + 1), pieces = read(bytes, data[0] % 32 + 1u);
+  require(reading.requests.size() == pieces.requests.size());
+  for (size_t i = 0; i < reading.requests.size(); i++) {
+    require(reading.requests[i].method == pieces.requests[i].method);
+    require(reading.requests[i].target == pieces.requests[i].target);
+    require(reading.requests[i].body == pieces.requests[i].body);
+    require(reading.requests[i].fields == pieces.requests[i].fields);
   }
-  require(whole.state == pieces.state && whole.status == pieces.status);
+  require(reading.state == pieces.state && reading.status == pieces.status);
   return 0;
 }

@@ -134,7 +134,7 @@ struct Scene {
     fd[dead] = pidfd_of(short_lived);
     ::kill(short_lived, SIGKILL);
     ::waitpid(short_lived, nullptr, 0);
-    for (const int one : fd) require(one >= 0);
+    for (const int value : fd) require(value >= 0);
     struct stat info {};
     require(::fstat(fd[workspace], &info) == 0);
     inode = info.st_ino;
@@ -198,7 +198,7 @@ Sent right_order(const Scene& scene, uint8_t type) {
   return sent;
 }
 
-void change(const Scene& scene, Sent& sent, uint8_t what, uint8_t how, uint32_t value) {
+void change(const Scene& scene, Sent& sent, uint8_t kind, uint8_t how, uint32_t value) {
   Order& order = sent.order;
   uint32_t identity = static_cast<uint32_t>(order.identity), type = static_cast<uint32_t>(order.type);
   uint32_t* words[] = {&identity,        &order.init_id,     &order.runner_id,  &order.wanted,
@@ -206,21 +206,21 @@ void change(const Scene& scene, Sent& sent, uint8_t what, uint8_t how, uint32_t 
                        &order.read_only, &order.project,     &order.has_cgroup, &type,
                        &order.nice,      &order.session_nice};
   constexpr size_t kWords = std::size(words);
-  if (what %= kWords + 8; what < kWords) {
+  if (kind %= kWords + 8; kind < kWords) {
     const uint32_t hows[] = {value,
-                             *words[what] + 1,
-                             *words[what] - 1,
+                             *words[kind] + 1,
+                             *words[kind] - 1,
                              kIds.daemon(),
                              kIds.init(),
                              0,
                              1,
                              static_cast<uint32_t>(kFirstProject + scene.single_inode)};
-    *words[what] = hows[how % std::size(hows)];
+    *words[kind] = hows[how % std::size(hows)];
     order.identity = static_cast<jail::Identity>(identity);
     order.type = static_cast<OrderType>(type);
-  } else if (const size_t place = what - kWords; place < sent.things.size()) {
-    sent.things[place] = value % things;
-  } else if (place == 6 && !sent.things.empty()) {
+  } else if (const size_t index = kind - kWords; index < sent.things.size()) {
+    sent.things[index] = value % things;
+  } else if (index == 6 && !sent.things.empty()) {
     sent.things.pop_back();
   } else {
     sent.things.insert(sent.things.end(), 1 + how % 9, value % things);
@@ -228,7 +228,7 @@ void change(const Scene& scene, Sent& sent, uint8_t what, uint8_t how, uint32_t 
 }
 
 bool is_one_of(uint32_t thing, std::initializer_list<Thing> list) {
-  return std::any_of(list.begin(), list.end(), [thing](Thing one) { return one == thing; });
+  return std::any_of(list.begin(), list.end(), [thing](Thing item) { return item == thing; });
 }
 
 // What may be done, said once more and in another way.

@@ -12,7 +12,7 @@ namespace {
 
 void examine_numbers(const Json& value) {
   if (value.is_structured()) {
-    for (const Json& one : value) examine_numbers(one);
+    for (const Json& item : value) examine_numbers(item);
     return;
   }
   if (!is_number(value)) return;
@@ -36,8 +36,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   const std::string written = dump_json(*read);
-  const auto again = parse_json(written);
-  if (!again || dump_json(*again) != written) std::abort();
+  const auto retry = parse_json(written);
+  if (!retry || dump_json(*retry) != written) std::abort();
   examine_numbers(*read);
   return 0;
 }

@@ -17,7 +17,7 @@ void require(bool holds) {
 struct World {
   Loop loop;
   mcp::Server server{loop, {"fuzz", "0", "", ""}};
-  size_t held = 0;
+  size_t reserved = 0;
 
   World() {
     set_log_level(LogLevel::error);
@@ -30,14 +30,14 @@ struct World {
       context.progress(2, 2);
       co_return mcp::ToolResult::text(arguments.value("text", ""));
     });
-    mcp::ToolDefinition hold;
-    hold.name = "hold";
-    server.add_tool(std::move(hold), [this](mcp::RequestContext&, Json) -> Task<mcp::ToolResult> {
+    mcp::ToolDefinition definition;
+    definition.name = "hold";
+    server.add_tool(std::move(definition), [this](mcp::RequestContext&, Json) -> Task<mcp::ToolResult> {
       struct Held {
         size_t& count;
         explicit Held(size_t& of) : count(of) { count++; }
         ~Held() { count--; }
-      } alive(held);
+      } alive(reserved);
       Event never;
       co_await never;
       co_return mcp::ToolResult::text("");
@@ -83,7 +83,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   far.reset();
   for (int i = 0; connection && i < 1000; i++) turn(1);
   require(connection == nullptr);
-  require(world->held == 0);
+  require(world->reserved == 0);
   require(world->server.calls() == 0);
 
   size_t start = 0;

@@ -54,7 +54,7 @@ void check_item(const mcp::LineSplitter::Item& item) {
   if (!value) return check_line(mcp::error_line(value.error().id, value.error().error));
   check_line(dump_json(*value));
   if (value->is_array()) {
-    for (const auto& one : *value) check_message(one);
+    for (const auto& entry : *value) check_message(entry);
   } else {
     check_message(*value, item.text);
   }

@@ -43,12 +43,12 @@ inline Json with_keys_reversed(const Json& value) {
 }
 
 // FewSteps: a meter that allows `steps` steps, and then says that the job was cancelled. At most
-// WorkMeter::kStepsPerLook - 1 steps.
+// WorkMeter::kStepsPerCheck - 1 steps.
 class FewSteps {
  public:
   explicit FewSteps(uint64_t steps) : meter_(bounded_work(std::chrono::hours(1))) {
-    require(steps < WorkMeter::kStepsPerLook && meter_.spend(1));  // the first look gives kStepsPerLook
-    require(meter_.spend(WorkMeter::kStepsPerLook - 1 - steps));
+    require(steps < WorkMeter::kStepsPerCheck && meter_.spend(1));  // the first look gives kStepsPerCheck
+    require(meter_.spend(WorkMeter::kStepsPerCheck - 1 - steps));
     meter_.cancel();
   }
   operator WorkMeter&() { return meter_; }

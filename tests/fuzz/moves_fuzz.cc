@@ -95,9 +95,9 @@ void take_offer(std::string_view text) {
   if (!offer) return require(!offer.error().what.empty());
   require(offer->bytes > 0 && offer->sha256.size() <= 64);
   const Json written = moves::write_offer(*offer);
-  const auto again = moves::read_offer(written["snapshot"]);
-  require(again && again->bytes == offer->bytes && again->sha256 == offer->sha256 &&
-          again->has_vault == offer->has_vault && again->vault_seal == offer->vault_seal);
+  const auto retry = moves::read_offer(written["snapshot"]);
+  require(retry && retry->bytes == offer->bytes && retry->sha256 == offer->sha256 &&
+          retry->has_vault == offer->has_vault && retry->vault_seal == offer->vault_seal);
 }
 
 void take_marks(std::string_view text) {
@@ -115,14 +115,14 @@ void take_marks(std::string_view text) {
     std::ofstream(is_folder ? all / name / "complete" : all / name) << line.substr(std::min(end + 1, line.size()));
   }
   const MoveFiles files(tenants.opened.get());
-  const auto left = files.begin();
-  if (!left) return require(!left.error().what.empty());
-  for (const auto& one : left->leaving) {
-    require(tenants::TenantId::parse(one.id.text()) == one.id && one.epoch > 0);
-    require(files.set_aside(one.id).has_value() && files.unmark_leaving(one).has_value());
+  const auto it = files.begin();
+  if (!it) return require(!it.error().what.empty());
+  for (const auto& item : it->leaving) {
+    require(tenants::TenantId::parse(item.id.text()) == item.id && item.epoch > 0);
+    require(files.set_aside(item.id).has_value() && files.unmark_leaving(item).has_value());
   }
-  for (const auto& one : left->arrived) require(tenants::TenantId::parse(one.push.id.text()) == one.push.id);
-  for (const auto& one : left->trash) require(files.empty_trash(one, [] { return false; }).has_value());
+  for (const auto& item : it->arrived) require(tenants::TenantId::parse(item.push.id.text()) == item.push.id);
+  for (const auto& item : it->trash) require(files.empty_trash(item, [] { return false; }).has_value());
   for (const auto& entry : fs::directory_iterator(tenants.root))
     require(entry.path() == all || policies::valid_name(entry.path().filename().string()));
 }
@@ -140,11 +140,11 @@ void add_sealed(std::string& to, std::string_view plain, std::string_view with, 
 using Tokens = std::vector<std::pair<std::string, std::string>>;
 Tokens tokens_of(int folder, const tenants::VaultKeys::Key& key, tenants::VaultRecords* records) {
   Tokens tokens;
-  const auto found = [&](std::string_view token, std::string_view text, std::chrono::sys_seconds until) {
+  const auto match = [&](std::string_view token, std::string_view text, std::chrono::sys_seconds until) {
     tokens.emplace_back(token, text);
     if (records != nullptr) records->add(token, text, until);
   };
-  require(tenants::VaultLog::open(folder, key, found).has_value());
+  require(tenants::VaultLog::open(folder, key, match).has_value());
   return tokens;
 }
 

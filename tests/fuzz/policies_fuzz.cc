@@ -69,7 +69,7 @@ bool fits_pattern(std::string_view pattern, std::string_view text) {
 std::optional<const policies::CallRule*> deciding_rule(const CallRules& calls, std::string_view name,
                                                        const Json& arguments) {
   for (const auto& rule : calls.rules) {
-    if (std::none_of(rule.tools.begin(), rule.tools.end(), [&](auto& one) { return fits_pattern(one, name); }))
+    if (std::none_of(rule.tools.begin(), rule.tools.end(), [&](auto& item) { return fits_pattern(item, name); }))
       continue;
     if (!rule.when) return &rule;
     const auto fits = rule.when->check(arguments, FreshMeter());
@@ -110,7 +110,7 @@ void decide(const CallRules& calls, std::string_view server, std::string_view to
   const auto restores = [&](std::string_view argument) {
     return std::any_of(calls.restore.begin(), calls.restore.end(), [&](const policies::RestoreRule& rule) {
       const auto fits = [](auto& patterns, std::string_view text) {
-        return std::any_of(patterns.begin(), patterns.end(), [&](auto& one) { return fits_pattern(one, text); });
+        return std::any_of(patterns.begin(), patterns.end(), [&](auto& item) { return fits_pattern(item, text); });
       };
       return fits(rule.tools, name) && fits(rule.arguments, argument);
     });

@@ -104,9 +104,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const fs::path state = kMachine.root / "cluster";
   const auto texts = texts_of({reinterpret_cast<const char*>(data), size});
   RuleFiles files = kMachine.open();
-  const auto taken = files.take(texts);
-  require(taken.has_value());
-  require(files.apply(taken->policies).has_value());
+  const auto reserved = files.take(texts);
+  require(reserved.has_value());
+  require(files.apply(reserved->policies).has_value());
   check_folder(state / "policies");
   std::vector<std::string> refused;
   const size_t definitions = files.definitions(refused).size();
@@ -117,11 +117,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto text = read_trusted_file(entry.path(), kMaxRuleText);
     require(text && read_signed_rule(*text)->by == authority().public_key());
   }
-  RuleFiles again = kMachine.open();
-  const auto same = again.take(texts);
+  RuleFiles rule_files = kMachine.open();
+  const auto same = rule_files.take(texts);
   require(same && same->policies.empty() && !same->has_catalog_changed);
-  require(again.definitions(refused).size() == definitions);
-  require(again.write_skills(refused) == false && again.read_skills()->size() == skills);
+  require(rule_files.definitions(refused).size() == definitions);
+  require(rule_files.write_skills(refused) == false && rule_files.read_skills()->size() == skills);
   fs::remove_all(state);
   return 0;
 }

@@ -58,8 +58,8 @@ bool is_part(const Json& part, const Json& value) {
   if (!value.is_object()) return part.is_null() || part == value;
   if (!part.is_object()) return false;
   for (auto member = part.begin(); member != part.end(); ++member) {
-    const auto whole = value.find(member.key());
-    if (whole == value.end() || !is_part(*member, *whole)) return false;
+    const auto it = value.find(member.key());
+    if (it == value.end() || !is_part(*member, *it)) return false;
   }
   return true;
 }
@@ -91,11 +91,11 @@ void select(const Json& value, const std::vector<std::string>& paths, bool is_sm
   }
   require(selection->is_empty() ? *selected == value : is_part(*selected, value));
   for (const std::string& path : paths) {
-    const Json *whole = value_at(value, path), *part = value_at(*selected, path);
-    require((whole == nullptr) == (part == nullptr) && (whole == nullptr || *part == *whole));
+    const Json *document = value_at(value, path), *part = value_at(*selected, path);
+    require((document == nullptr) == (part == nullptr) && (document == nullptr || *part == *document));
   }
-  const auto again = selection->apply(*selected, FreshMeter(kTime));
-  require(!again || *again == *selected);
+  const auto retry = selection->apply(*selected, FreshMeter(kTime));
+  require(!retry || *retry == *selected);
   for (const uint64_t steps : fuzz::kFewSteps) {
     if (!is_small) break;
     const auto early = selection->apply(value, FewSteps(steps));
@@ -110,7 +110,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   auto schema = parse_json(fuzz::take_line(text)), value = parse_json(fuzz::take_line(text));
   auto listed = parse_json(fuzz::take_line(text));
   if (!schema || !value) return 0;
-  const auto began = thread_time();
+  const auto started = thread_time();
   const auto shared = std::make_shared<const Json>(*std::move(schema));
   const bool is_small = size <= kMaxSmall;
   check(shared, *value, JsonSchema::Unknown::let_pass, is_small);
@@ -120,6 +120,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (const Json& path : *listed)
       if (path.is_string()) paths.push_back(path.get<std::string>());
   select(*value, paths, is_small);
-  require(thread_time() - began < kJobs * kTime + kGrace);
+  require(thread_time() - started < kJobs * kTime + kGrace);
   return 0;
 }

@@ -20,15 +20,15 @@
 namespace {
 
 using catalog::Catalog;
-using catalog::FoundTools;
 using catalog::Query;
+using catalog::ToolMatches;
 using fuzz::require;
 
 constexpr size_t kMaxTools = 50, kMaxLimit = 50, kMaxQueryBytes = 2000, kMaxTags = 16, kMaxNearest = 3;
 
 std::string text_of(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+  const auto it = object.find(key);
+  return it != object.end() && it->is_string() ? it->get<std::string>() : std::string();
 }
 
 // As the tool search_tools reads it.
@@ -78,8 +78,8 @@ bool passes(const Catalog& all, uint32_t number, const Query& query) {
   const auto tool = all.tool(number);
   return (query.category.empty() || same_letters(tool.category, query.category)) &&
          (query.server.empty() || same_letters(tool.server, query.server)) &&
-         std::all_of(query.tags.begin(), query.tags.end(), [&](const std::string& wanted) {
-           return std::any_of(tags.begin(), tags.end(), [&](auto tag) { return same_letters(tag, wanted); });
+         std::all_of(query.tags.begin(), query.tags.end(), [&](const std::string& requested) {
+           return std::any_of(tags.begin(), tags.end(), [&](auto tag) { return same_letters(tag, requested); });
          });
 }
 
@@ -89,39 +89,39 @@ void require_different(const Catalog& all, std::vector<uint32_t> numbers) {
   require(numbers.empty() || numbers.back() < all.size());
 }
 
-void check(const Catalog& all, const Query& query, const FoundTools& found) {
-  require(found.tools.size() <= query.limit && found.uncallable.size() <= query.limit);
-  std::vector<uint32_t> listed = found.tools;
-  listed.insert(listed.end(), found.uncallable.begin(), found.uncallable.end());
+void check(const Catalog& all, const Query& query, const ToolMatches& tools) {
+  require(tools.tools.size() <= query.limit && tools.uncallable.size() <= query.limit);
+  std::vector<uint32_t> listed = tools.tools;
+  listed.insert(listed.end(), tools.uncallable.begin(), tools.uncallable.end());
   require_different(all, listed);
-  for (const uint32_t number : found.tools) require(number < all.callable() && passes(all, number, query));
-  for (const uint32_t number : found.uncallable) require(number >= all.callable() && passes(all, number, query));
-  require(found.total >= listed.size() && found.total <= all.size());
-  require((found.total == 0) == listed.empty());
-  require(found.total == 0 || (found.nearest.empty() && found.elsewhere == 0));
-  require(found.elsewhere <= all.size() && found.nearest.size() <= kMaxNearest);
-  require_different(all, found.nearest);
-  require(!found.names_uncallable || !found.uncallable.empty());
-  for (const std::string& word : found.unknown_words) require(valid_utf8(word) == word);
+  for (const uint32_t number : tools.tools) require(number < all.callable() && passes(all, number, query));
+  for (const uint32_t number : tools.uncallable) require(number >= all.callable() && passes(all, number, query));
+  require(tools.total >= listed.size() && tools.total <= all.size());
+  require((tools.total == 0) == listed.empty());
+  require(tools.total == 0 || (tools.nearest.empty() && tools.elsewhere == 0));
+  require(tools.elsewhere <= all.size() && tools.nearest.size() <= kMaxNearest);
+  require_different(all, tools.nearest);
+  require(!tools.names_uncallable || !tools.uncallable.empty());
+  for (const std::string& word : tools.unknown_words) require(valid_utf8(word) == word);
 }
 
 bool begins_with(const std::vector<uint32_t>& all, const std::vector<uint32_t>& first) {
   return first.size() <= all.size() && std::equal(first.begin(), first.end(), all.begin());
 }
 
-bool is_same(const FoundTools& a, const FoundTools& b) {
+bool is_same(const ToolMatches& a, const ToolMatches& b) {
   return a.tools == b.tools && a.uncallable == b.uncallable && a.total == b.total && a.match == b.match &&
          a.guessed == b.guessed && a.elsewhere == b.elsewhere && a.nearest == b.nearest &&
          a.unknown_words == b.unknown_words && a.names_uncallable == b.names_uncallable;
 }
 
 void check_search(const Catalog& all, const Query& query) {
-  const FoundTools found = all.search(query);
+  const ToolMatches found = all.search(query);
   check(all, query, found);
   require(is_same(found, all.search(query)));
   Query longer = query;
   longer.limit = kMaxLimit;
-  const FoundTools more = all.search(longer);
+  const ToolMatches more = all.search(longer);
   check(all, longer, more);
   require(more.total == found.total && begins_with(more.tools, found.tools) &&
           begins_with(more.uncallable, found.uncallable));
@@ -133,7 +133,7 @@ void check_names(const Catalog& all) {
     Query query;
     query.text = tool.name;
     query.limit = 1;
-    const FoundTools found = all.search(query);
+    const ToolMatches found = all.search(query);
     check(all, query, found);
     if (tool.callable) require(!found.tools.empty() && all.tool(found.tools.front()).name == tool.name);
     const auto named = all.find(tool.name, tool.category, tool.server).tools;
@@ -169,25 +169,25 @@ std::vector<catalog::Learning::Hint> hints_by_tool(const Catalog& all, const cat
 // Each choice of a tenant teaches; the memory has its bounds; what it means stays the same in a file.
 void check_learning(const Catalog& all, Query query, const Json& chosen) {
   catalog::Learning learned(kLimits);
-  for (const Json& one : chosen) {
-    if (!one.is_array() || one.size() != 2 || !one[0].is_string() || !one[1].is_number_unsigned()) continue;
-    const auto number = one[1].get<uint64_t>();
+  for (const Json& item : chosen) {
+    if (!item.is_array() || item.size() != 2 || !item[0].is_string() || !item[1].is_number_unsigned()) continue;
+    const auto number = item[1].get<uint64_t>();
     const auto tool = all.tool(static_cast<uint32_t>(number % all.size()));
-    learned.teach(all.index(), one[0].get_ref<const std::string&>(), {std::string(tool.server), std::string(tool.name)},
-                  kAtNow, number % 2 == 0 ? "ada" : "bob");
+    learned.teach(all.index(), item[0].get_ref<const std::string&>(),
+                  {std::string(tool.server), std::string(tool.name)}, kAtNow, number % 2 == 0 ? "ada" : "bob");
     require(learned.size() <= kLimits.searches);
   }
-  const catalog::Learning again = restored(learned.saved(kNow, kAtNow));
-  require(again.size() == learned.size());
-  const std::string saved = again.saved(kNow, kAtNow);
+  const catalog::Learning learning = restored(learned.saved(kNow, kAtNow));
+  require(learning.size() == learned.size());
+  const std::string saved = learning.saved(kNow, kAtNow);
   require(restored(saved).saved(kNow, kAtNow) == saved);
-  const auto hints = hints_by_tool(all, learned, query.text), same_hints = hints_by_tool(all, again, query.text);
+  const auto hints = hints_by_tool(all, learned, query.text), same_hints = hints_by_tool(all, learning, query.text);
   require(std::equal(hints.begin(), hints.end(), same_hints.begin(), same_hints.end(), [](auto& a, auto& b) {
     return a.tool == b.tool && a.doubtful == b.doubtful && std::abs(a.part - b.part) < kRounding;
   }));
   query.learned = &learned;
   query.asker = "ada";
-  const FoundTools found = all.search(query);
+  const ToolMatches found = all.search(query);
   check(all, query, found);
   require(is_same(found, all.search(query)));
 }
@@ -196,18 +196,18 @@ void check_learning(const Catalog& all, Query query, const Json& chosen) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string_view text(reinterpret_cast<const char*>(data), size);
-  const auto wanted = parse_json(fuzz::take_line(text));
-  if (!wanted || !wanted->is_object()) return 0;
+  const auto requested = parse_json(fuzz::take_line(text));
+  if (!requested || !requested->is_object()) return 0;
   const std::string_view callable = fuzz::take_line(text);
   const auto all = make_catalog(callable, fuzz::take_line(text));
-  const Query query = read_query(*wanted);
+  const Query query = read_query(*requested);
   check_search(*all, query);
   check_names(*all);
   const auto named = all->find(query.text, query.category, query.server);
   require_different(*all, named.tools);
   require_different(*all, named.nearest);
   require(named.tools == all->named_so(query.text, query.category, query.server));
-  const auto chosen = wanted->find("chosen");
-  if (chosen != wanted->end() && chosen->is_array() && all->size() > 0) check_learning(*all, query, *chosen);
+  const auto chosen = requested->find("chosen");
+  if (chosen != requested->end() && chosen->is_array() && all->size() > 0) check_learning(*all, query, *chosen);
   return 0;
 }

@@ -31,7 +31,7 @@ using namespace cluster;
 
 constexpr UnpackLimits kLimits{1 << 20, 100, 512 << 10, 50, 16 << 10};
 constexpr uint64_t kBlock = 4096;  // that a part of a file may take besides its bytes
-const StopAsked kNeverStops = [] { return false; };
+const StopRequested kNeverStops = [] { return false; };
 
 void require(bool holds) {
   if (!holds) std::abort();
@@ -167,10 +167,11 @@ void take(const Fd& file) {
   const fs::path top = kScene.top->path();
   if (unpack(kScene, file, "first")) {
     const Fd source = open_directory((top / "first").string()).value();
-    const Fd again(::memfd_create("again", MFD_CLOEXEC));
-    const auto made = pack_snapshot(again.get(), {{"ada", "", "n1", 1, 1, "", ""}, "", source.get(), {}}, kNeverStops);
-    require(made.has_value());
-    require(unpack(kScene, again, "second"));
+    const Fd retry(::memfd_create("again", MFD_CLOEXEC));
+    const auto created =
+        pack_snapshot(retry.get(), {{"ada", "", "n1", 1, 1, "", ""}, "", source.get(), {}}, kNeverStops);
+    require(created.has_value());
+    require(unpack(kScene, retry, "second"));
     give_rights(top / "second");
     check_contents(top / "second");
   }

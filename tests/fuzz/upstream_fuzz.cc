@@ -47,7 +47,7 @@ class Scripted : public upstream::Transport {
   void speak(const std::string&) override {}
   void close() override {}
   bool full() const override { return false; }
-  uint64_t heard() const override { return 0; }
+  uint64_t received() const override { return 0; }
 
  private:
   std::shared_ptr<Wire> wire_;
@@ -92,13 +92,13 @@ Task<upstream::Reply> think(World& world, bool answers, upstream::Question quest
   co_return reply;
 }
 
-Task<> make_call(World& world, std::shared_ptr<upstream::Client> client, std::string whose, bool answers) {
+Task<> make_call(World& world, std::shared_ptr<upstream::Client> client, std::string owner_id, bool answers) {
   upstream::Client::Request order;
   order.params = {{"name", "t"}};
   order.arguments.text = std::make_shared<const std::string>("{}");
   order.limit = std::chrono::hours(1);
   order.progress = [](double, std::optional<double>, std::string_view text) { require(valid_utf8(text) == text); };
-  order.asking.whose = std::move(whose);
+  order.asking.owner_name = std::move(owner_id);
   order.asking.able = true;
   order.asking.ask = [&world, answers](upstream::Question question) {
     return think(world, answers, std::move(question));
@@ -108,9 +108,9 @@ Task<> make_call(World& world, std::shared_ptr<upstream::Client> client, std::st
     require(!answer.error().what.empty());
     co_return;
   }
-  auto told = upstream::value_of(*std::move(answer));
-  require(Json::accept(dump_json(told.value)) && Json::accept(dump_json(told.failure)));
-  (void)upstream::Selection::of({"a.b", "id"})->apply(std::move(told.value), FreshMeter());
+  auto value = upstream::value_of(*std::move(answer));
+  require(Json::accept(dump_json(value.value)) && Json::accept(dump_json(value.failure)));
+  (void)upstream::Selection::of({"a.b", "id"})->apply(std::move(value.value), FreshMeter());
 }
 
 Task<> open(std::shared_ptr<upstream::Client> client) {

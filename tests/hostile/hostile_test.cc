@@ -16,13 +16,13 @@ using jail::Outcome;
 namespace {
 
 enum class Expect {
-  held,         // the program says so
+  reserved,     // the program says so
   ended_there,  // the attack is of the kill list: outcome forbidden_call, or a signal where the kernel has no such call
 };
 
 struct Attack {
   const char* program;
-  Expect expect = Expect::held;
+  Expect expect = Expect::reserved;
 };
 
 constexpr Attack kAttacks[] = {
@@ -124,7 +124,7 @@ TEST_CASE("jailed programs do not escape", "[hostile]") {
     DYNAMIC_SECTION(attack.program) {
       auto report = jails().run(request_of(attack.program));
       REQUIRE(report);
-      if (attack.expect == Expect::held) {
+      if (attack.expect == Expect::reserved) {
         check_held(*report);
       } else {
         INFO(report->message << (report->value ? report->value->dump() : ""));
@@ -136,8 +136,8 @@ TEST_CASE("jailed programs do not escape", "[hostile]") {
   }
   auto after = settle(jails(), before);
   CHECK(after == before);
-  auto left = processes_of_runners(jails());
-  if (left) CHECK(*left == 0);
+  auto processes = processes_of_runners(jails());
+  if (processes) CHECK(*processes == 0);
 }
 
 TEST_CASE("jails that run at the same time do not meet", "[hostile]") {

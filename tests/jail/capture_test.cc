@@ -15,7 +15,7 @@ using jail::CaptureLimits;
 namespace {
 
 struct Seen {
-  std::string kept;
+  std::string saved;
   int overflows = 0;
   std::vector<std::pair<uint64_t, std::string>> progress;
 };
@@ -27,9 +27,9 @@ class Drained {
       : capture_(
             limits,
             [this, keep_at_most](std::string_view part) {
-              seen.kept += part;
+              seen.saved += part;
               keep_calls++;
-              return seen.kept.size() < keep_at_most;
+              return seen.saved.size() < keep_at_most;
             },
             [this] { seen.overflows++; },
             [this](uint64_t bytes, std::string_view line) { seen.progress.emplace_back(bytes, line); }) {
@@ -74,14 +74,14 @@ TEST_CASE("output within the limit is told whole", "[jail]") {
   CHECK(out->bytes() == 13);
   CHECK(out->lines() == 2);
   CHECK_FALSE(out->truncated());
-  CHECK(out.seen.kept == "one\ntwo\nthree");
+  CHECK(out.seen.saved == "one\ntwo\nthree");
   CHECK(out.seen.overflows == 0);
 }
 
 TEST_CASE("output at the limit is whole, one byte more is head, marker and tail", "[jail]") {
-  Drained whole({10, 100}, {"0123456789"});
-  CHECK(whole->text() == "0123456789");
-  CHECK_FALSE(whole->truncated());
+  Drained drained({10, 100}, {"0123456789"});
+  CHECK(drained->text() == "0123456789");
+  CHECK_FALSE(drained->truncated());
   Drained cut({10, 100}, {"0123456789A"});
   CHECK(cut->truncated());
   CHECK(cut->text() == "01234\n[... 1 bytes left out ...]\n6789A");
@@ -113,7 +113,7 @@ TEST_CASE("bytes that are not UTF-8 become replacement characters, never an inva
 
 TEST_CASE("the whole text is handed on up to its limit, and too much is said once", "[jail]") {
   Drained out({10, 12}, {"0123456789", "abcdef", "ghijkl", "mnopqr"});
-  CHECK(out.seen.kept == "0123456789ab");
+  CHECK(out.seen.saved == "0123456789ab");
   CHECK(out.seen.overflows == 1);
   CHECK(out->bytes() == 28);  // drained to the end all the same
   Drained exactly({10, 12}, {"0123456789ab"});
@@ -139,8 +139,8 @@ TEST_CASE("progress tells a line whole that was written in parts", "[jail]") {
                              std::string(150, 'g'), "\nand", " on\n"});
   std::vector<std::string> lines;
   for (const auto& [bytes, line] : out.seen.progress) lines.push_back(line);
-  std::string shown = "lo" + std::string(150, 'n') + std::string(48, 'g');
-  CHECK(lines == std::vector<std::string>{"a", "a", "split in three", "", "next", "next", "next", shown, "and on"});
+  std::string text = "lo" + std::string(150, 'n') + std::string(48, 'g');
+  CHECK(lines == std::vector<std::string>{"a", "a", "split in three", "", "next", "next", "next", text, "and on"});
 }
 
 TEST_CASE("lines are counted in every kind of text", "[jail]") {

@@ -66,10 +66,10 @@ TEST_CASE("code is lowered, with each session that it makes, and its init and da
   };
   const auto since = Monotonic::now();
   while (!lowered(other, "nice 2") && ms_since(since) < 20'000) {  // without privileges, ten writes a second
-    priority.look(target, usage);
+    priority.inspect(target, usage);
     ::sched_yield();
   }
-  priority.look(target, usage);
+  priority.inspect(target, usage);
   CHECK(code.nice() == 2);
   CHECK(other.nice() == 2);
   CHECK(lowered(code, "nice 2"));
@@ -80,27 +80,27 @@ TEST_CASE("code is lowered, with each session that it makes, and its init and da
   std::vector<Sleeper*> many;
   usage.running += 9;
   for (int i = 0; i < 9; i++) usage.processes.push_back((many.emplace_back(new Sleeper(false)))->pid);
-  priority.look(target, usage);
+  priority.inspect(target, usage);
   CHECK(code.nice() == 10);
   {
     jail::CodePriority of_another;
     jail::TreeUsage of_others;
     of_others.processes = {other.pid};
     of_others.running = 120;  // with the twelve, 132: each program counts 33
-    of_another.look(target, of_others);
-    priority.look(target, usage);
+    of_another.inspect(target, of_others);
+    priority.inspect(target, usage);
     CHECK(code.nice() == 19);
   }
   CHECK(many.back()->nice() == 19);
   CHECK(init.nice() == own_nice);
   usage.processes.resize(1);
   usage.running = 1;
-  priority.look(target, usage);
+  priority.inspect(target, usage);
   CHECK(code.nice() == 19);  // never raised
   Sleeper fresh(true);
   jail::CodePriority of_fresh;  // the 120 have ended
   usage.processes = {fresh.pid};
-  of_fresh.look(target, usage);
+  of_fresh.inspect(target, usage);
   CHECK(fresh.nice() == 2);
   for (Sleeper* child : many) delete child;
 }

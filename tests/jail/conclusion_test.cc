@@ -22,10 +22,10 @@ struct ConclusionScene {
   }
 };
 
-InitReport with_others(uint32_t others) {
+InitReport with_others(uint32_t rest) {
   InitReport exited{};
   exited.event = InitEvent::exited;
-  exited.others = others;
+  exited.remaining_processes = rest;
   return exited;
 }
 
@@ -74,12 +74,12 @@ TEST_CASE("a forbidden call names its rule", "[conclusion]") {
 
 TEST_CASE("processes that a program left are counted, if init's number can be true", "[conclusion]") {
   struct Row {
-    uint32_t others;
-    std::optional<uint32_t> left;
+    uint32_t remaining_processes;
+    std::optional<uint32_t> remainder;
   };
-  for (const Row& row : {Row{0, std::nullopt}, Row{2, 2}, Row{64, 64}, Row{65, 0}, Row{kOthersUncounted, 0}}) {
+  for (const Row& row : {Row{0, std::nullopt}, Row{2, 2}, Row{64, 64}, Row{65, 0}, Row{kUncounted, 0}}) {
     Report report;
-    count_left_running(report, with_others(row.others), 64);
-    CHECK(report.left_running == row.left);
+    count_left_running(report, with_others(row.remaining_processes), 64);
+    CHECK(report.left_running == row.remainder);
   }
 }

@@ -14,7 +14,7 @@ using jail::ProgramState;
 namespace {
 
 constexpr ProgramState kProgramStates[] = {ProgramState::starting,   ProgramState::supplied, ProgramState::ready,
-                                           ProgramState::dispatched, ProgramState::begun,    ProgramState::answered,
+                                           ProgramState::dispatched, ProgramState::started,  ProgramState::answered,
                                            ProgramState::finished};
 constexpr JailState kJailStates[] = {JailState::alive, JailState::stopped, JailState::ended};
 constexpr int kEvents = 8;
@@ -27,9 +27,9 @@ ProgramState next_in_table(size_t program, int event) {
       // interpreter_ready, code_sent, message, call, result, final_result, stop, init_report
       {ready, supplied, kViolation, kViolation, kViolation, kViolation, starting, starting},
       {dispatched, kViolation, kViolation, kViolation, kViolation, kViolation, supplied, supplied},
-      {kViolation, dispatched, begun, kViolation, kViolation, kViolation, ready, ready},
-      {kViolation, kViolation, begun, kViolation, kViolation, kViolation, dispatched, dispatched},
-      {kViolation, begun, begun, begun, answered, finished, begun, begun},
+      {kViolation, dispatched, started, kViolation, kViolation, kViolation, ready, ready},
+      {kViolation, kViolation, started, kViolation, kViolation, kViolation, dispatched, dispatched},
+      {kViolation, started, started, started, answered, finished, started, started},
       {kViolation, answered, answered, answered, kViolation, kViolation, answered, answered},
       {kViolation, finished, finished, finished, kViolation, kViolation, finished, finished},
   };
@@ -72,7 +72,7 @@ TEST_CASE("every event moves every state of an execution as the table says", "[e
 }
 
 TEST_CASE("an event or a state that does not exist is a violation", "[execution_state]") {
-  CHECK_FALSE(next_state({ProgramState::begun, JailState::alive}, static_cast<ExecutionEvent>(kEvents)));
+  CHECK_FALSE(next_state({ProgramState::started, JailState::alive}, static_cast<ExecutionEvent>(kEvents)));
   CHECK_FALSE(next_state({kViolation, JailState::alive}, ExecutionEvent::interpreter_ready));
   CHECK_FALSE(next_state({kViolation, JailState::alive}, ExecutionEvent::result));
 }
@@ -99,19 +99,19 @@ TEST_CASE("no event leads back to an earlier state", "[execution_state]") {
 TEST_CASE("what the states of a program mean", "[execution_state]") {
   struct Row {
     ProgramState program;
-    bool lacks_code, has_started, has_begun, is_finished;
+    bool lacks_code, has_started, was_started, is_finished;
   };
   using enum ProgramState;
   const Row rows[] = {{starting, true, false, false, false}, {supplied, false, false, false, false},
                       {ready, true, true, false, false},     {dispatched, false, true, false, false},
-                      {begun, false, true, true, false},     {answered, false, true, true, false},
+                      {started, false, true, true, false},   {answered, false, true, true, false},
                       {finished, false, true, true, true}};
   for (const Row& row : rows) {
     const ExecutionState state{row.program, JailState::alive};
     INFO(name_of(state, -1));
     CHECK(state.lacks_code() == row.lacks_code);
     CHECK(state.has_started() == row.has_started);
-    CHECK(state.has_begun() == row.has_begun);
+    CHECK(state.was_started() == row.was_started);
     CHECK(state.is_finished() == row.is_finished);
     CHECK(state.outlives_program() == row.is_finished);
     for (const JailState over : {JailState::stopped, JailState::ended})

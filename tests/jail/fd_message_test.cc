@@ -66,9 +66,9 @@ TEST_CASE("a message of another size, or with more descriptors than expected, is
 TEST_CASE("an empty queue is unavailable, a closed end is not open", "[jail]") {
   Pair pair;
   char data[1];
-  auto nothing = receive_message(pair.b.get(), data, 1, 1);
-  REQUIRE_FALSE(nothing);
-  CHECK(nothing.error().code == Code::unavailable);
+  auto empty = receive_message(pair.b.get(), data, 1, 1);
+  REQUIRE_FALSE(empty);
+  CHECK(empty.error().code == Code::unavailable);
   pair.a.reset();
   auto end = receive_message(pair.b.get(), data, 1, 1);
   REQUIRE(end);

@@ -92,12 +92,12 @@ TEST_CASE("files without a name count once, whoever holds them how often", "[fil
     (void)!::mmap(nullptr, kMiB, PROT_READ, MAP_SHARED, file, 0);
     folder.make("named", 2 * kMiB);
   });
-  const auto held = jail::count_held_files(holder.init, folder.device);
-  CHECK(held.files == 1);
-  CHECK(held.bytes == 3 * kMiB);
-  CHECK(held.written >= 5 * kMiB);
-  CHECK_FALSE(held.is_partial);
-  CHECK_FALSE(held.is_denied);
+  const auto held_files = jail::count_held_files(holder.init, folder.device);
+  CHECK(held_files.files == 1);
+  CHECK(held_files.bytes == 3 * kMiB);
+  CHECK(held_files.written >= 5 * kMiB);
+  CHECK_FALSE(held_files.is_partial);
+  CHECK_FALSE(held_files.is_denied);
 }
 
 TEST_CASE("a mapping holds a file that no descriptor has", "[files]") {
@@ -110,9 +110,9 @@ TEST_CASE("a mapping holds a file that no descriptor has", "[files]") {
     const int named = folder.make("named", kMiB);
     if (::mmap(nullptr, kMiB, PROT_READ, MAP_PRIVATE, named, 0) == MAP_FAILED) ::_exit(1);
   });
-  const auto held = jail::count_held_files(holder.init, folder.device);
-  CHECK(held.files == 1);
-  CHECK(held.bytes == 2 * kMiB);
+  const auto held_files = jail::count_held_files(holder.init, folder.device);
+  CHECK(held_files.files == 1);
+  CHECK(held_files.bytes == 2 * kMiB);
 }
 
 TEST_CASE("a thread with its own table of descriptors hides nothing", "[files]") {
@@ -171,8 +171,8 @@ TEST_CASE("what a process may hold is bounded, and so is the work of the count",
         ::_exit(0);
       }
   });
-  const auto held = jail::count_held_files(holder.init, folder.device);
-  CHECK(held.is_partial);
+  const auto held_files = jail::count_held_files(holder.init, folder.device);
+  CHECK(held_files.is_partial);
 }
 
 TEST_CASE("a child of the jailer counts below /workspace of the jail, and answers", "[files]") {
@@ -214,13 +214,13 @@ TEST_CASE("a child of the jailer counts below /workspace of the jail, and answer
 
 TEST_CASE("a process that has ended holds nothing", "[files]") {
   const Folder folder;
-  pid_t gone = 0;
+  pid_t removed = 0;
   {
     const Holder holder([] {});
-    gone = holder.init;
+    removed = holder.init;
   }
-  const auto held = jail::count_held_files(gone, folder.device);
-  CHECK(held.files == 0);
-  CHECK_FALSE(held.is_denied);
-  CHECK_FALSE(jail::workspace_device(gone));
+  const auto held_files = jail::count_held_files(removed, folder.device);
+  CHECK(held_files.files == 0);
+  CHECK_FALSE(held_files.is_denied);
+  CHECK_FALSE(jail::workspace_device(removed));
 }

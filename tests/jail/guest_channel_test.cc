@@ -74,10 +74,10 @@ std::string nested(int depth) {
 }  // namespace
 
 TEST_CASE("a message may come in one packet or in many", "[jail]") {
-  Channel one;
-  auto whole = one.receive_after({R"(F{"type":"ready"})"});
-  REQUIRE(whole);
-  CHECK((**whole)["type"] == "ready");
+  Channel channel;
+  auto full = channel.receive_after({R"(F{"type":"ready"})"});
+  REQUIRE(full);
+  CHECK((**full)["type"] == "ready");
   Channel many;
   auto joined = many.receive_after({R"(M{"ty)", "Mpe\":\"re", R"(Fady"})"});
   REQUIRE(joined);
@@ -135,9 +135,9 @@ TEST_CASE("a message just below 8 MiB is read", "[jail]") {
   auto text = channel.text_after(packets);
   REQUIRE(text);
   CHECK((*text)->size() > 120 * 65'535);
-  auto said = jail::read_guest_text(**text);
-  REQUIRE(said);
-  CHECK(std::holds_alternative<jail::GuestResult>(*said));
+  auto guest_text = jail::read_guest_text(**text);
+  REQUIRE(guest_text);
+  CHECK(std::holds_alternative<jail::GuestResult>(*guest_text));
 }
 
 TEST_CASE("the first words of an interpreter are short", "[jail]") {
@@ -180,8 +180,8 @@ TEST_CASE("a long message goes out in marked parts, waiting for a slow reader", 
   Channel channel;
   std::string text = "{\"code\":\"" + std::string(1'000'000, 'x') + "\"}";
   bool sent = false;
-  auto send = [](GuestChannel& to, std::string what, bool& done) -> Task<> {
-    auto result = co_await to.send(std::move(what));
+  auto send = [](GuestChannel& to, std::string subject, bool& done) -> Task<> {
+    auto result = co_await to.send(std::move(subject));
     done = result.has_value();
   };
   Scope scope(channel.loop);

@@ -40,7 +40,7 @@ policies::Limits test_limits() {
   limits.memory_bytes = 300 << 20;
   limits.tasks = 32;
   limits.output_bytes = 20'000;
-  limits.output_kept_bytes = limits.output_total_bytes = 4 << 20;
+  limits.saved_output_bytes = limits.output_total_bytes = 4 << 20;
   limits.result_bytes = 1 << 20;
   limits.file_bytes = 64 << 20;
   limits.open_files = 256;
@@ -124,8 +124,8 @@ jail::Request JailFixture::request(jail::Language language, std::string code) {
 
 Result<jail::Report> JailFixture::run(jail::Request request) {
   std::optional<Result<jail::Report>> answer;
-  auto execute = [](JailFixture& self, jail::Request wanted, std::optional<Result<jail::Report>>& out) -> Task<> {
-    auto report = co_await jail::execute(*self.host_, std::move(wanted));
+  auto execute = [](JailFixture& self, jail::Request requested, std::optional<Result<jail::Report>>& out) -> Task<> {
+    auto report = co_await jail::execute(*self.host_, std::move(requested));
     out.emplace(std::move(report));
   };
   loop_->spawn(execute(*this, std::move(request), answer));

@@ -51,20 +51,20 @@ struct Scene {
 using Heard = std::optional<Result<>>;
 
 // The client goes while the answer is being heard, as a zygote's does with its last jail.
-Task<> ask_and_end(Scene& scene, Heard& heard) {
+Task<> ask_and_end(Scene& scene, Heard& received) {
   auto done = co_await scene.client->probe_idmap(scene.directory.get(), 0, 0, 1);
   scene.client.reset();
-  heard.emplace(std::move(done));
+  received.emplace(std::move(done));
 }
 
-Task<> build_and_end(Scene& scene, Result<Fd>& built, bool& heard) {
+Task<> build_and_end(Scene& scene, Result<Fd>& built, bool& received) {
   const int fd = scene.directory.get();
   const JailerClient::BuildFds fds{fd, fd, fd, fd, fd};
   const JailerClient::Ids ids;
   auto done = co_await scene.client->build(fds, ids);
   scene.client.reset();
   built = std::move(done);
-  heard = true;
+  received = true;
 }
 
 }  // namespace
@@ -72,13 +72,13 @@ Task<> build_and_end(Scene& scene, Result<Fd>& built, bool& heard) {
 TEST_CASE("who hears an answer may end the client that read it", "[jail]") {
   Scene scene;
   Scope scope(scene.loop);
-  Heard heard;
-  scope.spawn(ask_and_end(scene, heard));
+  Heard received;
+  scope.spawn(ask_and_end(scene, received));
   const int error = GENERATE(0, EPERM);
   CAPTURE(error);
   scene.answer(scene.next_order(), {}, error);
-  REQUIRE(run_until(scene.loop, [&] { return heard.has_value(); }));
-  CHECK(heard->has_value() == (error == 0));
+  REQUIRE(run_until(scene.loop, [&] { return received.has_value(); }));
+  CHECK(received->has_value() == (error == 0));
   CHECK_FALSE(scene.client);
 }
 
@@ -88,10 +88,10 @@ TEST_CASE("a pidfd is its hearer's, also when the client is ended with the answe
   const size_t before = open_descriptors();
   {
     Result<Fd> built = Fd();
-    bool heard = false;
-    scope.spawn(build_and_end(scene, built, heard));
+    bool received = false;
+    scope.spawn(build_and_end(scene, built, received));
     scene.answer(scene.next_order(), {scene.directory.get()});
-    REQUIRE(run_until(scene.loop, [&] { return heard; }));
+    REQUIRE(run_until(scene.loop, [&] { return received; }));
     REQUIRE(built);
     CHECK(::fcntl(built->get(), F_GETFD) == FD_CLOEXEC);
     CHECK(open_descriptors() == before);  // the client's socket has gone, the pidfd has come
@@ -102,10 +102,10 @@ TEST_CASE("a pidfd is its hearer's, also when the client is ended with the answe
 TEST_CASE("answers that came together are all heard, though the first hearer ends the client", "[jail]") {
   Scene scene;
   Scope scope(scene.loop);
-  std::vector<Heard> heard(3);
-  for (auto& one : heard) scope.spawn(ask_and_end(scene, one));
+  std::vector<Heard> heards(3);
+  for (auto& item : heards) scope.spawn(ask_and_end(scene, item));
   std::vector<Order> orders;
-  for (size_t i = 0; i < heard.size(); i++) orders.push_back(scene.next_order());
+  for (size_t i = 0; i < heards.size(); i++) orders.push_back(scene.next_order());
   const bool ends = GENERATE(false, true);  // instead of an answer
   CAPTURE(ends);
   if (ends) {
@@ -114,13 +114,13 @@ TEST_CASE("answers that came together are all heard, though the first hearer end
     for (const auto& order : orders) scene.answer(order);
   }
   REQUIRE(run_until(scene.loop, [&] {
-    return std::all_of(heard.begin(), heard.end(), [](const Heard& one) { return one.has_value(); });
+    return std::all_of(heards.begin(), heards.end(), [](const Heard& item) { return item.has_value(); });
   }));
-  for (const auto& one : heard) {
-    CHECK(one->has_value() == !ends);
-    if (ends) CHECK(one->error().code == Code::unavailable);
+  for (const auto& item : heards) {
+    CHECK(item->has_value() == !ends);
+    if (ends) CHECK(item->error().code == Code::unavailable);
     if (ends)
-      CHECK_THAT(one->error().what, Catch::Matchers::Contains("jailer, the process that builds jails, has ended"));
+      CHECK_THAT(item->error().what, Catch::Matchers::Contains("jailer, the process that builds jails, has ended"));
   }
   REQUIRE(run_until(scene.loop, [&] { return scene.lost == (ends ? 1 : 0); }));
 }
@@ -155,13 +155,13 @@ TEST_CASE("who is told that the jailer is gone may end the client", "[jail]") {
   int ends[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0);
   std::unique_ptr<JailerClient> client;
-  bool told = false;
+  bool reported = false;
   auto started = JailerClient::start(loop, Fd(ends[0]), [&] {
     client.reset();
-    told = true;
+    reported = true;
   });
   REQUIRE(started);
   client = *std::move(started);
   Fd(ends[1]).reset();
-  REQUIRE(run_until(loop, [&] { return told; }));
+  REQUIRE(run_until(loop, [&] { return reported; }));
 }

@@ -21,46 +21,46 @@ std::string seen_with(std::string (*plant)()) {
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    std::string said;
+    std::string text;
     if (::unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0) {
-      said = "cannot: no network namespace";
+      text = "cannot: no network namespace";
     } else if (std::string why = raise_lo() + (plant ? plant() : ""); !why.empty()) {
-      said = "cannot: " + why;
+      text = "cannot: " + why;
     } else if (auto view = jail::view_network(open_netlink()); !view) {
-      said = view.error().what;
+      text = view.error().what;
     } else {
-      said = counts_of(*view);
-      for (const auto& one : view->foreign) said += "|" + one;
+      text = counts_of(*view);
+      for (const auto& item : view->foreign) text += "|" + item;
     }
-    (void)!::write(theirs.get(), said.data(), said.size());
+    (void)!::write(theirs.get(), text.data(), text.size());
     ::_exit(0);
   }
   theirs.reset();
-  std::string said(4096, '\0');
+  std::string text(4096, '\0');
   size_t size = 0;
-  for (ssize_t got; (got = ::read(ours.get(), said.data() + size, said.size() - size)) > 0;)
+  for (ssize_t got; (got = ::read(ours.get(), text.data() + size, text.size() - size)) > 0;)
     size += static_cast<size_t>(got);
   REQUIRE(::waitpid(child, nullptr, 0) == child);
-  said.resize(size);
-  return said;
+  text.resize(size);
+  return text;
 }
 
 }  // namespace
 
 TEST_CASE("a network namespace with lo only holds nothing else", "[jail]") {
-  const std::string said = seen_with(nullptr);
-  if (said.starts_with("cannot: ")) {
-    WARN("skipped: " << said);
+  const std::string text = seen_with(nullptr);
+  if (text.starts_with("cannot: ")) {
+    WARN("skipped: " << text);
     return;
   }
-  CHECK(said.starts_with("1 link, "));
-  CHECK(said.find('|') == said.npos);
+  CHECK(text.starts_with("1 link, "));
+  CHECK(text.find('|') == text.npos);
 }
 
 TEST_CASE("what is planted beside lo in a network namespace is named", "[jail]") {
   struct Plant {
     std::string (*run)();
-    const char* shown;
+    const char* displayed;
   };
   const auto plant =
       GENERATE(values<Plant>({{plant_link, "|link planted"},
@@ -68,13 +68,13 @@ TEST_CASE("what is planted beside lo in a network namespace is named", "[jail]")
                               {plant_route, "|route 198.51.100.0/24 in table 254"},
                               {plant_neighbour, "|neighbour 0.0.0.0"},  // arp(7): on lo the kernel keeps one address
                               {plant_rule, "|rule 77 to table 100"}}));
-  const std::string said = seen_with(plant.run);
-  INFO(said << " for " << plant.shown);
-  if (said.starts_with("cannot: ")) {
-    WARN("skipped: " << plant.shown << ": " << said);
+  const std::string text = seen_with(plant.run);
+  INFO(text << " for " << plant.displayed);
+  if (text.starts_with("cannot: ")) {
+    WARN("skipped: " << plant.displayed << ": " << text);
     return;
   }
-  CHECK(said.find(plant.shown) != said.npos);
+  CHECK(text.find(plant.displayed) != text.npos);
 }
 
 TEST_CASE("a descriptor that is no netlink socket shows no network", "[jail]") {

@@ -120,11 +120,11 @@ TEST_CASE("folders are the daemon's, below those of workspaces, on their mount",
     std::vector<Fd> parents, single;
     parents.push_back(open_path(top / "tenants"));
     single.push_back(open_path(top / "single"));
-    auto made = AllowedFolders::make(std::move(parents), single, owner);
-    REQUIRE(made);
-    return *std::move(made);
+    auto created = AllowedFolders::make(std::move(parents), single, owner);
+    REQUIRE(created);
+    return *std::move(created);
   };
-  const auto own = make(::geteuid()), others = make(::geteuid() + 1);
+  const auto own = make(::geteuid()), peers = make(::geteuid() + 1);
   auto allowed = [](const AllowedFolders& folders, const Fd& fd) {
     return folders.judge(fd.get()).refused_by == nullptr;
   };
@@ -132,10 +132,10 @@ TEST_CASE("folders are the daemon's, below those of workspaces, on their mount",
     INFO(path);
     CHECK(allowed(own, open_path(top / path)));
     CHECK_FALSE(own.judge(open_path(top / path).get()).single);
-    CHECK_FALSE(allowed(others, open_path(top / path)));
+    CHECK_FALSE(allowed(peers, open_path(top / path)));
   }
   CHECK(allowed(own, open_path(top / "single")));
-  CHECK(allowed(others, open_path(top / "single")));
+  CHECK(allowed(peers, open_path(top / "single")));
   CHECK(own.judge(open_path(top / "single").get()).single);
   for (const char* path : {"", "tenants", "tenants-of-others", "tenants-of-others/a", "tenants/link", "single/below"}) {
     INFO(path);

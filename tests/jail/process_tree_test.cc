@@ -70,10 +70,10 @@ class Family {
 }  // namespace
 
 TEST_CASE("the tree below a process is counted, the process itself is not", "[jail]") {
-  Family family([](const auto& hold) {
+  Family family([](const auto& reservation) {
     memset(map(kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE), 1, kBytes);
     while (std::clock() < CLOCKS_PER_SEC / 10) continue;
-    hold();
+    reservation();
   });
   auto usage = jail::read_process_tree(family.init);
   CHECK(usage.tasks == 3);
@@ -84,15 +84,15 @@ TEST_CASE("the tree below a process is counted, the process itself is not", "[ja
 
 TEST_CASE("shared memory is counted, once for all that map it", "[jail]") {
   constexpr size_t kShared = 192 << 20;  // more than five processes have of their own
-  Family family([](const auto& hold) {
+  Family family([](const auto& reservation) {
     void* memory = map(kShared, PROT_READ | PROT_WRITE, MAP_SHARED);
     memset(memory, 1, kShared);
     if (::fork() > 0) return ::pause(), void();
     memset(memory, 2, kShared);
-    hold();
+    reservation();
     ::kill(::getppid(), SIGKILL);
   });
-  Family other([](const auto& hold) { hold(); });
+  Family other([](const auto& reservation) { reservation(); });
   auto usage = jail::read_process_tree(family.init);
   auto without = jail::read_process_tree(other.init).memory_bytes;  // also the sockets of this machine
   CHECK(usage.tasks == 4);
@@ -101,9 +101,9 @@ TEST_CASE("shared memory is counted, once for all that map it", "[jail]") {
 }
 
 TEST_CASE("a copy of the writer's descriptor is found, open or mapped", "[jail]") {
-  auto made = jail::SharedValues::make(1 << 20);
-  REQUIRE(made);
-  const auto values = *std::move(made);
+  auto created = jail::SharedValues::make(1 << 20);
+  REQUIRE(created);
+  const auto values = *std::move(created);
   Fd copy(::dup(values->writer()));
   CHECK(values->is_held());
   CHECK(values->is_held());
@@ -118,9 +118,9 @@ TEST_CASE("a copy of the writer's descriptor is found, open or mapped", "[jail]"
 
 TEST_CASE("shared values do not count for those who read them, all else does", "[jail]") {
   constexpr size_t kValues = 96 << 20, kOther = 48 << 20, kCopied = 16 << 20;
-  auto made = jail::SharedValues::make(kValues + 123);
-  REQUIRE(made);
-  const auto values = *std::move(made);
+  auto created = jail::SharedValues::make(kValues + 123);
+  REQUIRE(created);
+  const auto values = *std::move(created);
   CHECK(values->bytes() == kValues);
   {
     void* memory = ::mmap(nullptr, kValues, PROT_READ | PROT_WRITE, MAP_SHARED, values->file(), 0);
@@ -132,7 +132,7 @@ TEST_CASE("shared values do not count for those who read them, all else does", "
   REQUIRE(values->seal());
   CHECK(::ftruncate(values->file(), 0) < 0);
   CHECK(::pwrite(values->file(), "x", 1, 0) < 0);
-  Family reader([&](const auto& hold) {
+  Family reader([&](const auto& reservation) {
     auto* memory = static_cast<char*>(::mmap(nullptr, kValues, PROT_READ | PROT_WRITE, MAP_PRIVATE, values->file(), 0));
     uint64_t sum = 0;
     for (size_t at = 0; at < kValues; at += 4096) sum += static_cast<uint64_t>(memory[at]);
@@ -140,10 +140,10 @@ TEST_CASE("shared values do not count for those who read them, all else does", "
     if (::fork() > 0) return ::pause(), void();
     ::munmap(memory, kValues);
     memset(map(kOther, PROT_READ | PROT_WRITE, MAP_SHARED), 1, kOther);  // beside what its parent reads
-    hold();
+    reservation();
     ::kill(::getppid(), SIGKILL);
   });
-  Family other([](const auto& hold) { hold(); });
+  Family other([](const auto& reservation) { reservation(); });
   const uint64_t without = jail::read_process_tree(other.init).memory_bytes;
   const auto usage = jail::read_process_tree(reader.init);
   CHECK(usage.memory_bytes >= without + kValues);
@@ -159,25 +159,25 @@ TEST_CASE("shared values do not count for those who read them, all else does", "
   CHECK(watched.must_read(usage, kValues));
   watched.take(usage, apart);
   CHECK(watched.memory_bytes(usage) == usage.memory_bytes - (usage.shared_bytes - apart.shared_bytes));
-  jail::ValuesApart nothing(nullptr);
-  CHECK_FALSE(nothing.must_read(usage, 1));
-  CHECK(nothing.memory_bytes(usage) == usage.memory_bytes);
+  jail::ValuesApart values_apart(nullptr);
+  CHECK_FALSE(values_apart.must_read(usage, 1));
+  CHECK(values_apart.memory_bytes(usage) == usage.memory_bytes);
 }
 
 TEST_CASE("page tables are counted", "[jail]") {
   // Reading gives each page the same zeros; only the tables that say so are memory: one page for each 2 MiB.
   constexpr size_t kSpan = size_t{8} << 30, kStep = 2 << 20;
-  Family family([](const auto& hold) {
+  Family family([](const auto& reservation) {
     void* span = map(kSpan, PROT_READ, MAP_PRIVATE);
     ::madvise(span, kSpan, MADV_NOHUGEPAGE);
     for (size_t at = 0; at < kSpan; at += kStep) (void)static_cast<volatile char*>(span)[at];
-    hold();
+    reservation();
   });
   CHECK(jail::read_process_tree(family.init).memory_bytes >= kSpan / kStep * 4096);
 }
 
 TEST_CASE("a process whose first thread has ended is counted", "[jail]") {
-  Family family([](const auto& hold) {
+  Family family([](const auto& reservation) {
     std::thread second([&] {
       memset(map(kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE), 1, kBytes);
       // Its end is seen in /proc only: nobody waits for a first thread while there are others.
@@ -187,7 +187,7 @@ TEST_CASE("a process whose first thread has ended is counted", "[jail]") {
         std::fclose(stat);
         ::sched_yield();
       }
-      hold();
+      reservation();
       ::_exit(0);
     });
     ::syscall(SYS_exit, 0);  // of this thread alone
@@ -196,11 +196,11 @@ TEST_CASE("a process whose first thread has ended is counted", "[jail]") {
 }
 
 TEST_CASE("a child of a second thread is counted, and what computes is told from what waits", "[jail]") {
-  Family family([](const auto& hold) {
+  Family family([](const auto& reservation) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // what computes ends with the family
     std::thread second([&] {
       if (::fork() == 0) {
-        hold();
+        reservation();
         ::_exit(0);
       }
       ::pause();

@@ -10,11 +10,11 @@ constexpr const char* kCode = "import subprocess, time\nsubprocess.Popen(['sleep
 
 // Cancels after `turns` turns of the loop; true when the answer had come before.
 bool cancel_after(int turns, const char* code) {
-  SideBySide one(jails());
-  size_t index = one.start(jails().request(Language::python, code));
-  for (int i = 0; i < turns && !one.answered(index); i++) uv_run(jails().loop().uv(), UV_RUN_ONCE);
-  bool answered = one.answered(index);
-  one.cancel_all();
+  SideBySide side(jails());
+  size_t index = side.start(jails().request(Language::python, code));
+  for (int i = 0; i < turns && !side.answered(index); i++) uv_run(jails().loop().uv(), UV_RUN_ONCE);
+  bool answered = side.answered(index);
+  side.cancel_all();
   return answered;
 }
 

@@ -96,7 +96,7 @@ TEST_CASE("progress is told while a program runs", "[real]") {
   auto request = jails().request(Language::shell, "echo one; read -t 20 line < /dev/zero; sleep 20");
   std::string line;
   request.progressed = [&](uint64_t, std::string_view last) { line = last; };
-  SideBySide one(jails());
-  one.start(std::move(request));
+  SideBySide side(jails());
+  side.start(std::move(request));
   CHECK(run_until(jails().loop(), [&] { return line == "one"; }));
 }

@@ -26,9 +26,9 @@ void must_print(const std::string& script, const std::string& expected) {
 }  // namespace
 
 TEST_CASE("files are copied, moved and installed with their modes and times", "[real]") {
-  const char* place = GENERATE("/tmp", "/workspace");
-  CAPTURE(place);
-  const std::string begin = std::string("cd ") + place + "; rm -rf machine; mkdir machine; cd machine\n" +
+  const char* index = GENERATE("/tmp", "/workspace");
+  CAPTURE(index);
+  const std::string begin = std::string("cd ") + index + "; rm -rf machine; mkdir machine; cd machine\n" +
                             "mkdir d; echo one > a; echo two > d/b; chmod 640 a; chmod 750 d; touch -d 2001-02-03 a\n";
   const std::string end = "\ncd ..; rm -rf machine\n";
   must_print(begin + "cp -p a c; stat -c '%a %y' c | cut -c1-14" + end, "640 2001-02-03\n");

@@ -29,8 +29,8 @@ BuiltJail build_jail(bool tests_host) {
   BuiltJail built;
   bool done = false;
   auto build = [&]() -> Task<> {
-    auto made = co_await jail::Jail::build(jails().host(), std::move(spec));
-    if (made) built = *std::move(made);
+    auto created = co_await jail::Jail::build(jails().host(), std::move(spec));
+    if (created) built = *std::move(created);
     done = true;
   };
   jails().loop().spawn(build());
@@ -61,7 +61,7 @@ TEST_CASE("the self-test fails where a jail's network namespace holds more than 
   }
   jail::Host& host = jails().host();
   const std::string before = host.network_seen;
-  auto proved = jail::prove_network(host, built->take_network_socket());
+  auto proved = jail::check_network(host, built->take_network_socket());
   REQUIRE_FALSE(proved);
   CHECK(proved.error().code == Code::denied);
   CHECK_THAT(proved.error().what, Catch::Matchers::Contains("route 198.51.100.0/24 in table 254"));
@@ -82,7 +82,7 @@ TEST_CASE("no other jail gives its network away, and the socket is given once", 
 TEST_CASE("a host that does not show the namespace is told apart from one that fails", "[real]") {
   jail::Host& host = jails().host();
   const std::string before = host.network_seen;
-  CHECK(jail::prove_network(host, fail_errno(EAFNOSUPPORT, "open a netlink socket in a jail", Code::unavailable)));
+  CHECK(jail::check_network(host, fail_errno(EAFNOSUPPORT, "open a netlink socket in a jail", Code::unavailable)));
   CHECK(host.network_seen.empty());
   CHECK_THAT(host.network_unseen_why, Catch::Matchers::Contains("open a netlink socket"));
   host.network_unseen_why.clear();
@@ -101,10 +101,10 @@ TEST_CASE("netlink sockets are left to the jailer for one protocol, and to the d
   REQUIRE(child >= 0);
   if (child == 0) {
     int wrong = opens(NETLINK_GENERIC) ? 0 : 1;
-    wrong |= restrict_netlink(NetlinkLeft::route) ? 0 : 2;
+    wrong |= restrict_netlink(NetlinkAccess::route) ? 0 : 2;
     wrong |= opens(NETLINK_ROUTE) ? 0 : 4;
     wrong |= opens(NETLINK_GENERIC) || opens(NETLINK_NETFILTER) ? 8 : 0;
-    wrong |= restrict_netlink(NetlinkLeft::none) ? 0 : 16;
+    wrong |= restrict_netlink(NetlinkAccess::none) ? 0 : 16;
     wrong |= opens(NETLINK_ROUTE) ? 32 : 0;
     const long wide = ::syscall(SYS_socket, (1L << 32) | AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);  // the kernel reads ints
     wrong |= wide >= 0 ? 128 : 0;

@@ -111,19 +111,19 @@ TEST_CASE("output beyond what the policy allows ends the program", "[real]") {
   auto stream = GENERATE("stdout", "stderr");
   auto request =
       jails().request(Language::python, std::string("import sys\nwhile True: sys.") + stream + ".write('y' * 100000)");
-  size_t kept = 0;
-  auto keep = [&kept](std::string_view part) {
-    kept += part.size();
+  size_t saved_count = 0;
+  auto keep = [&saved_count](std::string_view part) {
+    saved_count += part.size();
     return true;
   };
   request.keep_out = request.keep_err = keep;
   auto report = jails().run(std::move(request));
   REQUIRE(report);
   CHECK(report->outcome == Outcome::output);
-  const auto& told = stream == std::string("stdout") ? report->out : report->err;
-  CHECK(told.truncated);
-  CHECK(told.text.size() < 21'000);
-  CHECK(kept == 4 << 20);
+  const auto& reported = stream == std::string("stdout") ? report->out : report->err;
+  CHECK(reported.truncated);
+  CHECK(reported.text.size() < 21'000);
+  CHECK(saved_count == 4 << 20);
 }
 
 TEST_CASE("a full disk and a file over its limit are outcome disk", "[real]") {
@@ -136,8 +136,8 @@ TEST_CASE("a full disk and a file over its limit are outcome disk", "[real]") {
 
 TEST_CASE("the quota watch ends a program", "[real]") {
   auto request = jails().request(Language::python, "import time; time.sleep(60)");
-  int asked = 0;
-  request.over_quota = [&asked] { return ++asked == 3; };
+  int requested = 0;
+  request.over_quota = [&requested] { return ++requested == 3; };
   auto report = jails().run(std::move(request));
   REQUIRE(report);
   CHECK(report->outcome == Outcome::disk);
@@ -153,7 +153,7 @@ TEST_CASE("a result over its limit is told as such, not truncated in silence", "
   CHECK(report.outcome != Outcome::internal);
   CHECK(report.outcome != Outcome::protocol);
   INFO(outcome_of(report) << report.error << report.value_type);
-  bool whole = report.value && report.value->is_string() && report.value->get<std::string>().size() == 3 << 20;
-  CHECK_FALSE(whole);
+  bool full = report.value && report.value->is_string() && report.value->get<std::string>().size() == 3 << 20;
+  CHECK_FALSE(full);
   CHECK((!report.error.empty() || !report.value_type.empty() || !report.err.text.empty()));
 }

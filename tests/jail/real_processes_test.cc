@@ -14,8 +14,8 @@ jail::Report run_and_look(const char* code, std::chrono::milliseconds wall = 20s
   request.spec.limits.wall = wall;
   auto report = jails().run(std::move(request));
   REQUIRE(report);
-  auto left = processes_of_runners(jails());
-  if (left) CHECK(*left == 0);
+  auto processes = processes_of_runners(jails());
+  if (processes) CHECK(*processes == 0);
   return *std::move(report);
 }
 
@@ -78,8 +78,8 @@ time.sleep(600)
   CHECK(report->outcome == Outcome::timeout);
   CHECK(report->out.text == "64\n");
   CHECK(report->usage.processes_peak >= 64);
-  auto left = processes_of_runners(jails());
-  if (left) CHECK(*left == 0);
+  auto processes = processes_of_runners(jails());
+  if (processes) CHECK(*processes == 0);
 }
 
 TEST_CASE("a program that stops itself, and wakes nobody, meets the deadline", "[real]") {

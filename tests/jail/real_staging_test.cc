@@ -75,12 +75,12 @@ struct Scene {
     auto request = jails().request(Language::python, code);
     request.workspace.access = jail::WorkspaceAccess::staged;
     request.workspace.staging = folders;
-    std::weak_ptr<jail::OverlayFolder> given;
-    request.staged = [&given](const std::shared_ptr<jail::OverlayFolder>& folder) { given = folder; };
+    std::weak_ptr<jail::OverlayFolder> input;
+    request.staged = [&input](const std::shared_ptr<jail::OverlayFolder>& folder) { input = folder; };
     auto report = jails().run(std::move(request));
     if (!report) INFO(report.error().what);
     REQUIRE(report);
-    CHECK(given.lock() == folders->last);
+    CHECK(input.lock() == folders->last);
     return *std::move(report);
   }
   std::string workspace = jails().workspace();
@@ -179,15 +179,15 @@ TEST_CASE("a jail that must end first has ended when the answer comes", "[real]"
     auto request = jails().request(Language::python, "open('/workspace/x', 'w').write('x')");
     request.workspace.access = jail::WorkspaceAccess::staged;
     request.workspace.staging = scene.folders;
-    bool asked = false;
+    bool requested = false;
     request.settles = [&](const jail::OverlayFolder& staging) -> Task<bool> {
-      asked = staging.directory() == scene.folders->last->directory();
+      requested = staging.directory() == scene.folders->last->directory();
       co_return must_end;
     };
     auto report = jails().run(std::move(request));
     REQUIRE(report);
     CHECK(report->outcome == Outcome::ok);
-    CHECK(asked);
+    CHECK(requested);
     if (must_end) CHECK(report->exit_status == 0);
   }
 }

@@ -31,11 +31,11 @@ class SlowJail {
   Json read(Loop& loop) {
     std::string text;
     std::vector<char> packet(GuestChannel::kPacketBytes);
-    for (bool whole = false; !whole;) {
+    for (bool full = false; !full;) {
       ssize_t got = -1;
       REQUIRE(run_until(loop, [&] { return (got = ::recv(guest_.get(), packet.data(), packet.size(), 0)) > 0; }));
       text.append(packet.data() + 1, static_cast<size_t>(got) - 1);
-      whole = packet[0] == 'F';
+      full = packet[0] == 'F';
     }
     return Json::parse(text);
   }
@@ -73,7 +73,7 @@ TEST_CASE("replies go whole, one after the other", "[jail]") {
   CHECK(second == Json{{"type", "reply"}, {"id", 2}, {"result", {{"value", 2}}}});
   CHECK(third["error"] == Json{{"code", "denied"}, {"message", "no"}, {"remedy", "ask"}, {"rule", "calls.tools"}});
   REQUIRE(run_until(loop, [&] { return !replies.sending(); }));
-  CHECK(room.taken == 0);
+  CHECK(room.claimed == 0);
 }
 
 TEST_CASE("who counts is told each result as it goes, and no refusal", "[jail]") {
@@ -81,8 +81,8 @@ TEST_CASE("who counts is told each result as it goes, and no refusal", "[jail]")
   SlowJail jailed(loop);
   Replies::Room room;
   Work json(loop);
-  std::vector<std::string> told;
-  Replies replies(jailed.daemon, room, json, {"a"}, [&](std::string_view text) { told.emplace_back(text); });
+  std::vector<std::string> report;
+  Replies replies(jailed.daemon, room, json, {"a"}, [&](std::string_view text) { report.emplace_back(text); });
   Scope scope(loop);
   const std::vector<Json> results = {Json{{"value", 2}}, Json(), large().value(),
                                      Json(std::vector<Json>(300'000, Json::array()))};
@@ -92,8 +92,8 @@ TEST_CASE("who counts is told each result as it goes, and no refusal", "[jail]")
   }
   scope.spawn(replies.send(13, fail(Code::denied, "no")));
   CHECK(jailed.read(loop).contains("error"));
-  REQUIRE(told.size() == results.size());
-  for (size_t i = 0; i < told.size(); i++) CHECK(told[i] == results[i].dump());
+  REQUIRE(report.size() == results.size());
+  for (size_t i = 0; i < report.size(); i++) CHECK(report[i] == results[i].dump());
 }
 
 TEST_CASE("a result of more values than are counted at once has no more room than others", "[jail]") {
@@ -108,7 +108,7 @@ TEST_CASE("a result of more values than are counted at once has no more room tha
   REQUIRE(reply.contains("error"));
   CHECK(reply["error"]["code"] == "exhausted");
   REQUIRE(run_until(loop, [&] { return !replies.sending(); }));
-  CHECK(room.taken == 0);
+  CHECK(room.claimed == 0);
 }
 
 TEST_CASE("jails that do not read take a bounded room together, and small replies always go", "[jail]") {
@@ -116,15 +116,15 @@ TEST_CASE("jails that do not read take a bounded room together, and small replie
   SlowJail slow(loop), other(loop);
   Replies::Room room{.bytes = 8 << 20};
   Work json(loop);
-  Replies others(other.daemon, room, json, {"a"});
+  Replies peers(other.daemon, room, json, {"a"});
   Scope scope(loop);
   {
     Replies replies(slow.daemon, room, json, {"b"});
     Scope sending(loop);
-    for (int64_t id = 1; room.taken + kLarge < room.bytes; id++) sending.spawn(replies.send(id, large()));
-    CHECK(room.taken <= room.bytes);
-    scope.spawn(others.send(1, large()));
-    scope.spawn(others.send(2, Json(std::string(Replies::Room::kSmall / 2, 'x'))));
+    for (int64_t id = 1; room.claimed + kLarge < room.bytes; id++) sending.spawn(replies.send(id, large()));
+    CHECK(room.claimed <= room.bytes);
+    scope.spawn(peers.send(1, large()));
+    scope.spawn(peers.send(2, Json(std::string(Replies::Room::kSmall / 2, 'x'))));
     const Json refused = other.read(loop), small = other.read(loop);
     REQUIRE(refused.contains("error"));
     CHECK(refused["error"]["code"] == "exhausted");
@@ -133,8 +133,8 @@ TEST_CASE("jails that do not read take a bounded room together, and small replie
     CHECK(small["result"].is_string());
     CHECK(slow.read(loop)["result"].is_string());  // what was queued is not lost
   }
-  REQUIRE(run_until(loop, [&] { return !others.sending(); }));
-  CHECK(room.taken == 0);  // the slow one is gone
-  scope.spawn(others.send(3, large()));
+  REQUIRE(run_until(loop, [&] { return !peers.sending(); }));
+  CHECK(room.claimed == 0);  // the slow one is gone
+  scope.spawn(peers.send(3, large()));
   CHECK(other.read(loop)["result"].is_string());
 }

@@ -16,13 +16,13 @@
 namespace {
 
 size_t processes_with_ids(uint32_t first, uint32_t count) {
-  size_t found = 0;
+  size_t total = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     struct stat info {};
     if (entry.path().filename().string().find_first_not_of("0123456789") != std::string::npos) continue;
-    if (::stat(entry.path().c_str(), &info) == 0 && info.st_uid - first < count) found++;
+    if (::stat(entry.path().c_str(), &info) == 0 && info.st_uid - first < count) total++;
   }
-  return found;
+  return total;
 }
 
 size_t lines_of(const char* path) {
@@ -50,8 +50,9 @@ JailFixture& jails() {
 
 size_t SideBySide::start(jail::Request request) {
   answers_.emplace_back();
-  auto execute = [](JailFixture& fixture, jail::Request wanted, std::optional<Result<jail::Report>>& answer) -> Task<> {
-    auto report = co_await jail::execute(fixture.host(), std::move(wanted));
+  auto execute = [](JailFixture& fixture, jail::Request requested,
+                    std::optional<Result<jail::Report>>& answer) -> Task<> {
+    auto report = co_await jail::execute(fixture.host(), std::move(requested));
     answer.emplace(std::move(report));
   };
   scope_.spawn(execute(fixture_, std::move(request), answers_.back()));
@@ -70,11 +71,12 @@ jail::Report& SideBySide::answer(size_t index) {
 std::optional<size_t> processes_of_runners(JailFixture& fixture) {
   const auto& host = fixture.host();
   if (host.identity != jail::Identity::separated || !host.map_workspace_ids) return std::nullopt;
-  size_t left = 0;
+  size_t remaining = 0;
   run_until(
-      fixture.loop(), [&] { return (left = processes_with_ids(host.ids.first_runner(), host.ids.runners())) == 0; },
+      fixture.loop(),
+      [&] { return (remaining = processes_with_ids(host.ids.first_runner(), host.ids.runners())) == 0; },
       std::chrono::seconds(5));
-  return left;
+  return remaining;
 }
 
 namespace {
@@ -95,9 +97,9 @@ Census take_census(JailFixture& fixture) {
 void start_threads(JailFixture& fixture) {
   auto read_tree = [](jail::Host& host) -> Task<> { (void)co_await host.trees.read(::getpid()); };
   auto work = [](jail::Host& host, std::string owner) -> Task<> {
-    Work::Owner who{std::move(owner)};
+    Work::Owner user{std::move(owner)};
     std::function<Result<bool>()> job = [] { return Result<bool>(true); };
-    (void)co_await host.work.run(std::move(who), 0, std::move(job));
+    (void)co_await host.work.run(std::move(user), 0, std::move(job));
   };
   fixture.loop().spawn(read_tree(fixture.host()));
   for (const char* owner : {"first", "second"}) fixture.loop().spawn(work(fixture.host(), owner));
@@ -119,11 +121,11 @@ Census census_at_rest(JailFixture& fixture) {
   return take_census(fixture);
 }
 
-Census settle(JailFixture& fixture, const Census& wanted) {
+Census settle(JailFixture& fixture, const Census& requested) {
   Census census;
   run_until(fixture.loop(), [&] {
     census = take_census(fixture);
-    return census == wanted;
+    return census == requested;
   });
   return census;
 }

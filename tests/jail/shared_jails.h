@@ -39,7 +39,7 @@ std::ostream& operator<<(std::ostream& out, const Census& census);  // for a fai
 // Waits until ended jails have been cleared away, then counts.
 Census census_at_rest(JailFixture& fixture);
 // Runs the loop until the census is `wanted`, at most some seconds; returns the last taken.
-Census settle(JailFixture& fixture, const Census& wanted);
+Census settle(JailFixture& fixture, const Census& census);
 
 // Processes on this host with the runner's id: what jailed code left behind. Nothing without an id of its own. Looks
 // for some seconds until there are none: where a program's own end was told, its killed jail may take a moment more.

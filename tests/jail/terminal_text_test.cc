@@ -14,7 +14,7 @@ struct Shown {
   bool has_overwritten = false;
 };
 
-Shown shown(std::string_view bytes, size_t part = std::string_view::npos) {
+Shown displayed(std::string_view bytes, size_t part = std::string_view::npos) {
   TerminalText terminal;
   Shown all;
   for (size_t at = 0; at < bytes.size(); at += std::min(part, bytes.size() - at))
@@ -52,7 +52,7 @@ TEST_CASE("output is shown as on a terminal", "[terminal]") {
   CAPTURE(bytes);
   for (const size_t part : {std::string::npos, size_t{1}, size_t{3}}) {
     CAPTURE(part);
-    const Shown all = shown(bytes, part);
+    const Shown all = displayed(bytes, part);
     CHECK(all.text == text);
     CHECK(all.has_overwritten == has_overwritten);
   }
@@ -61,16 +61,16 @@ TEST_CASE("output is shown as on a terminal", "[terminal]") {
 TEST_CASE("a bar of two thousand updates is its last state", "[terminal]") {
   std::string bytes;
   for (int i = 0; i <= 2000; i++) bytes += "\r" + std::to_string(i) + "/2000 [" + std::string(20, '#') + "]";
-  CHECK(shown(bytes + "\nend").text == "2000/2000 [####################]\nend");
+  CHECK(displayed(bytes + "\nend").text == "2000/2000 [####################]\nend");
 }
 
 TEST_CASE("lines longer than a terminal's pass through, and titles without end do too", "[terminal]") {
   const std::string line(100'000, 'x');
-  CHECK(shown(line).text == line);
-  CHECK(shown(line + "\n" + line).text == line + "\n" + line);
+  CHECK(displayed(line).text == line);
+  CHECK(displayed(line + "\n" + line).text == line + "\n" + line);
   const std::string title = "\x1b]0;" + std::string(100'000, 't');
-  CHECK(shown(title + "\nend").text.ends_with("\nend"));
-  CHECK(shown(title).text.size() > 90'000);
+  CHECK(displayed(title + "\nend").text.ends_with("\nend"));
+  CHECK(displayed(title).text.size() > 90'000);
 }
 
 // A megabyte of the worst bytes takes tens of milliseconds: work for each byte that grows with the text would take
@@ -81,6 +81,6 @@ TEST_CASE("hostile output ends", "[terminal]") {
     std::string bytes(1000, 'y');
     while (bytes.size() < 1 << 20) bytes += unit;
     CAPTURE(unit);
-    CHECK(shown(bytes, 65'536).text.size() <= bytes.size());
+    CHECK(displayed(bytes, 65'536).text.size() <= bytes.size());
   }
 }

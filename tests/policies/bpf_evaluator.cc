@@ -26,7 +26,7 @@ FilterVerdict evaluate(const std::vector<sock_filter>& program, const seccomp_da
     const sock_filter& instruction = program[at++];
     steps++;
     const uint32_t k = instruction.k;
-    auto jump = [&](bool taken) { at += taken ? instruction.jt : instruction.jf; };
+    auto jump = [&](bool used) { at += used ? instruction.jt : instruction.jf; };
     switch (instruction.code) {
       case BPF_LD | BPF_W | BPF_ABS:
         if (k % 4 != 0 || k + 4 > sizeof call) throw std::runtime_error("load outside of seccomp_data");

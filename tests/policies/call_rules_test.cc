@@ -47,14 +47,14 @@ TEST_CASE("the first rule that fits a call decides it", "[call_rules]") {
   CHECK(refused.error().rule == "calls.no-etc");
   CHECK(refused.error().what == "files.read_text is not allowed: not there");
   CHECK(refused.error().hint == "stay in /data");
-  const auto asked = calls.admit("files", "write", Json::object(), FreshMeter());
-  REQUIRE(asked);
-  CHECK(asked->verdict == Verdict::ask);
-  CHECK(asked->name() == "calls.writing");
-  const Error told = refusal("files", "write", *asked, "was refused by user 0");
-  CHECK(told.code == Code::denied);
-  CHECK(told.what == "files.write was refused by user 0");
-  CHECK(told.rule == "calls.writing");
+  const auto request = calls.admit("files", "write", Json::object(), FreshMeter());
+  REQUIRE(request);
+  CHECK(request->verdict == Verdict::ask);
+  CHECK(request->name() == "calls.writing");
+  const Error error = refusal("files", "write", *request, "was refused by user 0");
+  CHECK(error.code == Code::denied);
+  CHECK(error.what == "files.write was refused by user 0");
+  CHECK(error.rule == "calls.writing");
   CHECK(calls.admit("mail", "send", Json::object(), FreshMeter()).error().rule == "calls.otherwise");
   CHECK(rules("[]", "allow").admit("mail", "send", Json::object(), FreshMeter()));
 }

@@ -22,8 +22,8 @@ namespace {
 
 using Arguments = std::array<uint64_t, 6>;
 
-uint32_t asked(const std::vector<sock_filter>& program, uint32_t number, const Arguments& arguments = {},
-               uint32_t arch = seccomp_arch_native()) {
+uint32_t requested(const std::vector<sock_filter>& program, uint32_t number, const Arguments& arguments = {},
+                   uint32_t arch = seccomp_arch_native()) {
   seccomp_data call{};
   call.nr = static_cast<int>(number);
   call.arch = arch;
@@ -73,13 +73,13 @@ TEST_CASE("the tree answers each number as the list does", "[seccomp]") {
       {0x0f, 3}, {0x3f, 1, 1 << 8}};
   for (uint32_t number = 0; number < count; number++) {
     for (const Arguments& arguments : lists) {
-      if (asked(program, number, arguments) == expected(answers[number], arguments)) continue;
+      if (requested(program, number, arguments) == expected(answers[number], arguments)) continue;
       CAPTURE(number, arguments);
       FAIL_CHECK("another answer than the list's");
     }
   }
-  CHECK(asked(program, static_cast<uint32_t>(count)) == (SECCOMP_RET_ERRNO | ENOSYS));
-  CHECK(asked(program, 0x3fffffff) == (SECCOMP_RET_ERRNO | ENOSYS));
+  CHECK(requested(program, static_cast<uint32_t>(count)) == (SECCOMP_RET_ERRNO | ENOSYS));
+  CHECK(requested(program, 0x3fffffff) == (SECCOMP_RET_ERRNO | ENOSYS));
 }
 
 TEST_CASE("values of an argument are compared where jumps are long, too", "[seccomp]") {
@@ -92,12 +92,12 @@ TEST_CASE("values of an argument are compared where jumps are long, too", "[secc
   for (const uint32_t value : test.values) {
     for (const uint32_t near : {value - 1, value, value + 1}) {
       const Arguments arguments = {0, 0, 0, near, 76};
-      if (asked(program, 1, arguments) == expected(answers[1], arguments)) continue;
+      if (requested(program, 1, arguments) == expected(answers[1], arguments)) continue;
       CAPTURE(near);
       FAIL_CHECK("another answer than the list's");
     }
   }
-  CHECK(asked(program, 2, {0, 0, 0, 5000, 77}) == SECCOMP_RET_ALLOW);
+  CHECK(requested(program, 2, {0, 0, 0, 5000, 77}) == SECCOMP_RET_ALLOW);
 }
 
 TEST_CASE("equal answers and neighbouring values make one piece of program", "[seccomp]") {
@@ -110,9 +110,9 @@ TEST_CASE("equal answers and neighbouring values make one piece of program", "[s
 
 TEST_CASE("calls of other architectures end the process, and -1 is refused", "[seccomp]") {
   const auto program = make_call_tree({CallAnswer{SECCOMP_RET_ALLOW, {}}});
-  CHECK(asked(program, 0) == SECCOMP_RET_ALLOW);
-  CHECK(asked(program, 0, {}, AUDIT_ARCH_I386) == SECCOMP_RET_KILL_PROCESS);
-  CHECK(asked(program, UINT32_MAX) == (SECCOMP_RET_ERRNO | EPERM));
+  CHECK(requested(program, 0) == SECCOMP_RET_ALLOW);
+  CHECK(requested(program, 0, {}, AUDIT_ARCH_I386) == SECCOMP_RET_KILL_PROCESS);
+  CHECK(requested(program, UINT32_MAX) == (SECCOMP_RET_ERRNO | EPERM));
   const bool has_x32 = seccomp_arch_native() == SCMP_ARCH_X86_64;
-  CHECK(asked(program, 0x40000000) == (has_x32 ? SECCOMP_RET_KILL_PROCESS : SECCOMP_RET_ERRNO | EPERM));
+  CHECK(requested(program, 0x40000000) == (has_x32 ? SECCOMP_RET_KILL_PROCESS : SECCOMP_RET_ERRNO | EPERM));
 }

@@ -159,11 +159,11 @@ TEST_CASE("egress: the proxy reads the rules as they were written") {
     "secret": {"header": "X-Key", "file": "/etc/k"}, "private": true, "loopback": true, "verdict": "ask"}, {"host": "*.example.com", "verdict": "deny"}])");
   std::vector<Error> problems;
   const Json text = egress_rules_json(rules);
-  const EgressRules again = read_egress_rules(text, problems);
+  const EgressRules egress_rules = read_egress_rules(text, problems);
   CHECK(problems.empty());
-  CHECK(egress_rules_json(again) == text);
-  CHECK(again.rules[0].secret->file == "/etc/k");
-  CHECK(again.rules[0].is_private);
-  CHECK(again.rules[0].is_loopback);
-  CHECK(again.rules[1].verdict == Verdict::deny);
+  CHECK(egress_rules_json(egress_rules) == text);
+  CHECK(egress_rules.rules[0].secret->file == "/etc/k");
+  CHECK(egress_rules.rules[0].is_private);
+  CHECK(egress_rules.rules[0].is_loopback);
+  CHECK(egress_rules.rules[1].verdict == Verdict::deny);
 }

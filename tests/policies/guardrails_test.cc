@@ -78,16 +78,16 @@ const CallRules& calls_of(const char* policy) {
 
 // Each case is caught by its rule; what it lets pass is `otherwise`.
 void check_cases(const CallRules& calls, Verdict otherwise) {
-  for (const Case& one : kCases) {
-    INFO(one.rule << ": " << one.caught);
-    const auto caught = calls.decide(one.server, one.tool, Json::parse(one.caught), FreshMeter());
+  for (const Case& item : kCases) {
+    INFO(item.rule << ": " << item.caught);
+    const auto caught = calls.decide(item.server, item.tool, Json::parse(item.caught), FreshMeter());
     REQUIRE(caught);
     REQUIRE(caught->rule != nullptr);
-    CHECK(caught->rule->name == one.rule);
+    CHECK(caught->rule->name == item.rule);
     CHECK(caught->verdict != Verdict::allow);
-    if (!one.passes) continue;
-    INFO("passes: " << one.passes);
-    const auto passed = calls.decide(one.server, one.tool, Json::parse(one.passes), FreshMeter());
+    if (!item.passes) continue;
+    INFO("passes: " << item.passes);
+    const auto passed = calls.decide(item.server, item.tool, Json::parse(item.passes), FreshMeter());
     REQUIRE(passed);
     CHECK(passed->verdict == otherwise);
     CHECK(passed->rule == nullptr);
@@ -101,7 +101,7 @@ TEST_CASE("each rule of the example guardrails decides what is its affair, and n
   check_cases(calls, Verdict::allow);
   for (const CallRule& rule : calls.rules) {
     INFO(rule.name);
-    CHECK(std::any_of(std::begin(kCases), std::end(kCases), [&](const Case& one) { return one.rule == rule.name; }));
+    CHECK(std::any_of(std::begin(kCases), std::end(kCases), [&](const Case& item) { return item.rule == rule.name; }));
   }
   CHECK(calls.decide("crm", "list_contacts", Json::object(), FreshMeter())->verdict == Verdict::allow);
   CHECK(calls.results == CallRules::Results::tokenised);

@@ -68,11 +68,11 @@ void run_group(const std::string& file, const Json& group, Run& run) {
   auto schema =
       JsonSchema::compile(std::make_shared<const Json>(group.at("schema")), JsonSchema::Unknown::refuse, FreshMeter());
   if (!schema) {
-    const std::string& what = schema.error().what;
-    if (what.find("leads to no schema of this document") == what.npos) {
-      run.refused.insert(where + ": " + what);
+    const std::string& subject = schema.error().what;
+    if (subject.find("leads to no schema of this document") == subject.npos) {
+      run.refused.insert(where + ": " + subject);
     } else {
-      const bool metaschema = what.find("'https://json-schema.org/draft/2020-12/") != what.npos;
+      const bool metaschema = subject.find("'https://json-schema.org/draft/2020-12/") != subject.npos;
       (metaschema ? run.need_the_metaschema : run.need_another_document).insert(where);
     }
     return;

@@ -12,10 +12,10 @@ using Unknown = JsonSchema::Unknown;
 namespace {
 
 std::shared_ptr<const JsonSchema> compiled(const std::string& schema) {
-  auto made = JsonSchema::compile(std::make_shared<const Json>(Json::parse(schema)), Unknown::refuse, FreshMeter());
+  auto created = JsonSchema::compile(std::make_shared<const Json>(Json::parse(schema)), Unknown::refuse, FreshMeter());
   INFO(schema);
-  REQUIRE(made);
-  return *made;
+  REQUIRE(created);
+  return *created;
 }
 
 bool fits(const std::string& schema, const Json& value) {
@@ -155,10 +155,10 @@ TEST_CASE("each keyword of JSON Schema accepts what fits it and nothing else", "
 
 TEST_CASE("numbers that neither 64 bits nor a double holds are checked by their values", "[json_schema]") {
   const auto fits_text = [](const std::string& schema, const char* value) {
-    const auto made =
+    const auto created =
         JsonSchema::compile(std::make_shared<const Json>(parse_json(schema).value()), Unknown::refuse, FreshMeter());
-    REQUIRE(made);
-    return (*made)->check(parse_json(value).value(), FreshMeter()).has_value();
+    REQUIRE(created);
+    return (*created)->check(parse_json(value).value(), FreshMeter()).has_value();
   };
   CHECK(fits_text(R"({"type": "integer"})", "[1e400]") == false);
   for (const char* number : {"1e400", "-0", "12345678901234567890123"}) {
@@ -208,20 +208,21 @@ TEST_CASE("a schema that makes no sense is refused with its place", "[json_schem
   };
   for (const auto& [schema, message] : kWrong) {
     CAPTURE(schema);
-    auto made = JsonSchema::compile(std::make_shared<const Json>(Json::parse(schema)), Unknown::refuse, FreshMeter());
-    REQUIRE_FALSE(made);
-    CHECK_THAT(made.error().what, Catch::Contains(message));
+    auto created =
+        JsonSchema::compile(std::make_shared<const Json>(Json::parse(schema)), Unknown::refuse, FreshMeter());
+    REQUIRE_FALSE(created);
+    CHECK_THAT(created.error().what, Catch::Contains(message));
   }
 }
 
 TEST_CASE("what other people's schemas hold that cannot be checked is let through", "[json_schema]") {
-  auto made = JsonSchema::compile(
+  auto created = JsonSchema::compile(
       std::make_shared<const Json>(Json::parse(
           R"~({"properties": {"a": {"pattern": "^(?!x)"}, "b": {"$ref": "http://e.org/x"}, "c": {"type": "string"}}})~")),
       Unknown::let_pass, FreshMeter());
-  REQUIRE(made);
-  CHECK((*made)->check({{"a", "x"}, {"b", 1}}, FreshMeter()));
-  CHECK_FALSE((*made)->check({{"c", 1}}, FreshMeter()));
+  REQUIRE(created);
+  CHECK((*created)->check({{"a", "x"}, {"b", 1}}, FreshMeter()));
+  CHECK_FALSE((*created)->check({{"c", 1}}, FreshMeter()));
 }
 
 TEST_CASE("a schema made to be slow is given up, not worked off", "[json_schema]") {
@@ -258,9 +259,9 @@ TEST_CASE("work is counted by the size of what is compared", "[json_schema]") {
   Json many = Json::array();
   for (int i = 0; i < 500; i++) many.push_back(large);
   const auto slow = compiled(dump_json({{"items", {{"not", constants}}}}));  // 30 million comparisons
-  auto given_up = slow->check(many, FreshMeter(std::chrono::milliseconds(100)));
-  REQUIRE_FALSE(given_up);
-  CHECK(given_up.error().code == Code::exhausted);
+  auto abandoned = slow->check(many, FreshMeter(std::chrono::milliseconds(100)));
+  REQUIRE_FALSE(abandoned);
+  CHECK(abandoned.error().code == Code::exhausted);
 
   Json alternatives{{"anyOf", Json::array()}};
   for (int i = 0; i < 300; i++) alternatives["anyOf"].push_back({{"$ref", "#/$defs/a"}});
@@ -277,9 +278,9 @@ TEST_CASE("long names do not make the reading of a schema slow", "[json_schema]"
   Json inside = Json::object();
   for (int i = 0; i < 15'000; i++) inside["p" + std::to_string(i)] = true;
   const Json document{{"properties", {{name, {{"properties", inside}}}}}};
-  auto made = JsonSchema::compile(std::make_shared<const Json>(document), Unknown::refuse, FreshMeter());
-  REQUIRE(made);
-  CHECK((*made)->check({{name, {{"p1", 1}}}}, FreshMeter()));
+  auto created = JsonSchema::compile(std::make_shared<const Json>(document), Unknown::refuse, FreshMeter());
+  REQUIRE(created);
+  CHECK((*created)->check({{name, {{"p1", 1}}}}, FreshMeter()));
   auto wrong = JsonSchema::compile(std::make_shared<const Json>(Json{{"properties", {{name, {{"type", "no"}}}}}}),
                                    Unknown::refuse, FreshMeter());
   REQUIRE_FALSE(wrong);
@@ -289,8 +290,8 @@ TEST_CASE("long names do not make the reading of a schema slow", "[json_schema]"
 TEST_CASE("an expression and a text that are too large for each other are given up at once", "[json_schema]") {
   const std::string pattern = R"({"pattern": "(?:[a-z0]{1,30}x){1,30}$"})";
   CHECK(fits(pattern, "aax"));
-  auto given_up = compiled(pattern)->check(std::string(4 << 20, 'a'), FreshMeter());
-  REQUIRE_FALSE(given_up);
-  CHECK(given_up.error().code == Code::exhausted);
-  CHECK_THAT(given_up.error().what, Catch::Contains("cannot be compared with a text of 4194304 bytes"));
+  auto abandoned = compiled(pattern)->check(std::string(4 << 20, 'a'), FreshMeter());
+  REQUIRE_FALSE(abandoned);
+  CHECK(abandoned.error().code == Code::exhausted);
+  CHECK_THAT(abandoned.error().what, Catch::Contains("cannot be compared with a text of 4194304 bytes"));
 }

@@ -55,9 +55,9 @@ TEST_CASE("a wish above its ceiling is cut down, and said", "[limits]") {
   CHECK(limits.tasks == 256);
   CHECK(limits.cpus == 4);
   CHECK(limits.output_bytes == 1 << 20);
-  std::string said;
-  for (const auto& clamp : clamps) said += clamp.name + ": " + clamp.asked + " -> " + clamp.given + "\n";
-  CHECK(said ==
+  std::string message;
+  for (const auto& clamp : clamps) message += clamp.name + ": " + clamp.requested + " -> " + clamp.given + "\n";
+  CHECK(message ==
         "wall_ms: 301.5 s -> 300 s\n"
         "memory_bytes: 8 GiB -> 2 GiB\n"
         "tasks: 1000 -> 256\n"
@@ -75,7 +75,7 @@ TEST_CASE("a wish too small to run anything is raised, and said", "[limits]") {
   CHECK(limits.cpus == kMinCpus);
   CHECK(limits.output_bytes == kMinOutputBytes);
   CHECK(clamps.size() == 6);
-  CHECK(clamps[0].asked == "-5 s");
+  CHECK(clamps[0].requested == "-5 s");
 }
 
 TEST_CASE("no CPU time limit is the highest one", "[limits]") {
@@ -97,7 +97,7 @@ TEST_CASE("no CPU time limit is the highest one", "[limits]") {
     auto [limits, clamps] = resolve(c, request);
     CHECK(limits.cpu == 10s);
     REQUIRE(clamps.size() == 1);
-    CHECK(clamps[0].asked == "none");
+    CHECK(clamps[0].requested == "none");
     CHECK(clamps[0].given == "10 s");
   }
 }

@@ -8,15 +8,15 @@ namespace {
 using Findings = std::vector<std::string>;
 
 const policies::PiiDetector& detector() {
-  static const auto made = *policies::PiiDetector::make({});
-  return *made;
+  static const auto created = *policies::PiiDetector::make({});
+  return *created;
 }
 
 // "type:text" of each finding.
 Findings find(std::string_view text, const policies::PiiDetector& with = detector()) {
   Findings all;
-  for (const auto& one : with.find(text))
-    all.push_back(std::string(one.type) + ":" + std::string(text.substr(one.begin, one.end - one.begin)));
+  for (const auto& item : with.find(text))
+    all.push_back(std::string(item.type) + ":" + std::string(text.substr(item.begin, item.end - item.begin)));
   return all;
 }
 
@@ -196,10 +196,10 @@ TEST_CASE("a policy adds patterns, leaves types out and allows texts", "[pii]") 
 
 TEST_CASE("options that mean nothing are refused by name", "[pii]") {
   auto refused = [](const policies::PiiOptions& options) {
-    auto made = policies::PiiDetector::make(options);
-    REQUIRE_FALSE(made);
-    CHECK(made.error().code == Code::invalid);
-    return made.error().what;
+    auto created = policies::PiiDetector::make(options);
+    REQUIRE_FALSE(created);
+    CHECK(created.error().code == Code::invalid);
+    return created.error().what;
   };
   policies::PiiOptions options;
   options.types = {"emial"};
@@ -233,7 +233,7 @@ TEST_CASE("text of any bytes is read in linear time", "[pii]") {
       repeated("std::a::b ", 1 << 19), repeated(".aaaaaa.", 1 << 19), repeated("1Q~", 1 << 19),
       repeated("_mmk", 1 << 19), "id,ssn\n" + repeated("1,123456789\n", 1 << 18), repeated("00 1 ", 1 << 19));
   CAPTURE(text.substr(0, 20));
-  for (const auto& one : detector().find(text)) REQUIRE((one.begin < one.end && one.end <= text.size()));
+  for (const auto& item : detector().find(text)) REQUIRE((item.begin < item.end && item.end <= text.size()));
   CHECK(detector().find("").empty());
 }
 
@@ -257,13 +257,13 @@ TEST_CASE("a scan's step is bounded, and where it ends changes nothing", "[pii]"
     if (expected % 1000 == 0) text += repeated("word ", 100 << 10);
   }
   policies::PiiScan scan(text, detector());
-  size_t looks = 0, steps = 0, most = 0;
+  size_t looks = 0, steps = 0, max = 0;
   for (auto step = policies::PiiScan::Step::more; step == policies::PiiScan::Step::more; steps++) {
     step = scan.step();
-    most = std::max(most, scan.looks() - looks);
+    max = std::max(max, scan.looks() - looks);
     looks = scan.looks();
   }
-  CHECK(most <= 256);
+  CHECK(max <= 256);
   CHECK(steps >= expected / 256);
   CHECK(scan.take().size() == expected);
   // One that begins before the end of a step's bytes and ends behind it.

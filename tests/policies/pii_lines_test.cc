@@ -58,27 +58,27 @@ Scores score(const std::string& half) {
   Scores scores;
   for (std::string marked; std::getline(file, marked);) {
     const Line line = read_line(marked);
-    const auto found = detector->find(line.text);
-    std::vector<bool> right(found.size());
+    const auto it = detector->find(line.text);
+    std::vector<bool> right(it.size());
     for (size_t i = 0; i < line.data.size(); i++) {
       const auto& datum = line.data[i];
       bool hit = false;
-      for (size_t k = 0; k < found.size(); k++) {
-        if (found[k].end <= datum.begin || datum.end <= found[k].begin) continue;
-        scores.hidden += std::min(found[k].end, datum.end) - std::max(found[k].begin, datum.begin);
-        if (found[k].type == line.types[i]) hit = right[k] = true;
+      for (size_t k = 0; k < it.size(); k++) {
+        if (it[k].end <= datum.begin || datum.end <= it[k].begin) continue;
+        scores.hidden += std::min(it[k].end, datum.end) - std::max(it[k].begin, datum.begin);
+        if (it[k].type == line.types[i]) hit = right[k] = true;
       }
       scores.characters += datum.end - datum.begin;
       (hit ? scores.types[line.types[i]].right : scores.types[line.types[i]].missed)++;
       (hit ? scores.all.right : scores.all.missed)++;
     }
-    for (size_t k = 0; k < found.size(); k++) {
+    for (size_t k = 0; k < it.size(); k++) {
       if (right[k]) continue;
-      scores.types[std::string(found[k].type)].wrong++;
+      scores.types[std::string(it[k].type)].wrong++;
       scores.all.wrong++;
     }
     (line.data.empty() ? scores.clean : scores.lines)++;
-    if (line.data.empty() && !found.empty()) scores.touched++;
+    if (line.data.empty() && !it.empty()) scores.touched++;
   }
   return scores;
 }

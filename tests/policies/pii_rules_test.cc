@@ -38,7 +38,7 @@ TEST_CASE("a policy says what personal data is and who may have it", "[policies]
   auto rules = policies::read_pii_rules(kStandard, problems);
   CHECK(problems.empty());
   CHECK(rules.answers == PiiRules::Answers::as_is);
-  CHECK(rules.restore == PiiRules::Restore::nobody);
+  CHECK(rules.restore == PiiRules::Restore::no_user);
   CHECK(rules.lifetime == std::chrono::hours(7 * 24));
   CHECK(rules.detector == PiiRules::every_type());  // not compiled anew for each policy
   rules = policies::read_pii_rules(with({{"answers", "sanitised"}, {"restore", "code"}}), problems);

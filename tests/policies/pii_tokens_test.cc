@@ -11,8 +11,8 @@ namespace {
 using namespace std::chrono_literals;
 
 const policies::PiiDetector& detector() {
-  static const auto made = *policies::PiiDetector::make({});
-  return *made;
+  static const auto created = *policies::PiiDetector::make({});
+  return *created;
 }
 
 policies::Sanitized clean(std::string_view text, policies::PiiVault& vault) {
@@ -81,14 +81,14 @@ TEST_CASE("what was restored is not looked at again", "[pii]") {
 
 TEST_CASE("any text comes back exactly", "[pii]") {
   policies::MemoryVault vault;
-  const std::string known = clean("ada@lovelace.org", vault).text;
+  const std::string name = clean("ada@lovelace.org", vault).text;
   const std::vector<std::string> parts = {"ada@lovelace.org",
                                           "555-123-4567",
                                           "[",
                                           "]",
                                           "[EMAIL_",
                                           "_",
-                                          known,
+                                          name,
                                           "[TOKEN_abcdef]",
                                           "abcdef]",
                                           " ",
@@ -108,7 +108,7 @@ TEST_CASE("any text comes back exactly", "[pii]") {
                                           "x",
                                           "A",
                                           "078-05-1120",
-                                          known.substr(1),
+                                          name.substr(1),
                                           "-"};
   std::mt19937_64 random(11);
   for (int i = 0; i < 3000; i++) {
@@ -125,15 +125,15 @@ TEST_CASE("two texts never share a token", "[pii]") {
   policies::MemoryVault vault;
   const std::string token = clean("ada@lovelace.org", vault).text;
   // As if another text had taken the short token before.
-  policies::MemoryVault taken(vault.key(), {});
+  policies::MemoryVault memory_vault(vault.key(), {});
   const auto key_token = token;
-  REQUIRE(taken.keep(key_token, "somebody@else.org").value());
-  CHECK_FALSE(taken.keep(key_token, "ada@lovelace.org").value());
-  auto longer = clean("ada@lovelace.org", taken);
+  REQUIRE(memory_vault.keep(key_token, "somebody@else.org").value());
+  CHECK_FALSE(memory_vault.keep(key_token, "ada@lovelace.org").value());
+  auto longer = clean("ada@lovelace.org", memory_vault);
   CHECK(longer.text.size() == key_token.size() + 2);
   CHECK(longer.text.starts_with(key_token.substr(0, key_token.size() - 1)));
-  CHECK(restored(longer.text, taken) == "ada@lovelace.org");
-  CHECK(restored(key_token, taken) == "somebody@else.org");
+  CHECK(restored(longer.text, memory_vault) == "ada@lovelace.org");
+  CHECK(restored(key_token, memory_vault) == "somebody@else.org");
 }
 
 TEST_CASE("tokens expire, and live longer when they are used again", "[pii]") {

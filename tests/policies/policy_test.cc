@@ -45,7 +45,7 @@ TEST_CASE("the standard policy says what README promises", "[policies]") {
   CHECK(policy->languages == std::vector<std::string>{"python", "javascript", "typescript", "shell"});
   CHECK(policy->seccomp == "default");
   CHECK(policy->pii.answers == PiiRules::Answers::as_is);
-  CHECK(policy->pii.restore == PiiRules::Restore::nobody);
+  CHECK(policy->pii.restore == PiiRules::Restore::no_user);
   CHECK(policy->tools.offers("anything"));
   CHECK(policy->allows_language("shell"));
   CHECK_FALSE(policy->allows_language("ruby"));
@@ -75,9 +75,9 @@ TEST_CASE("a shell program's status 1 is an answer unless the policy calls it an
 
 TEST_CASE("a receipt is a resource unless the policy wants it in each answer", "[policies]") {
   Json document = standard();
-  CHECK(parse_policy("p", "p.json", document, HostCapacity{8}).value().receipt == ReceiptPlace::resource);
+  CHECK(parse_policy("p", "p.json", document, HostCapacity{8}).value().receipt == ReceiptDelivery::resource);
   document["receipt"] = "answer";
-  CHECK(parse_policy("p", "p.json", document, HostCapacity{8}).value().receipt == ReceiptPlace::answer);
+  CHECK(parse_policy("p", "p.json", document, HostCapacity{8}).value().receipt == ReceiptDelivery::answer);
 }
 
 TEST_CASE("policies are offered alike when agents see the same limits and languages", "[policies]") {
@@ -195,9 +195,9 @@ TEST_CASE("no standard is above its maximum, whichever it is", "[policies]") {
     // Both in the range of every one of these.
     document["limits"]["standard"][key] = key == "memory_bytes" ? 20 << 20 : key == "cpus" ? 7 : 5000;
     document["limits"]["maximum"][key] = key == "memory_bytes" ? 19 << 20 : key == "cpus" ? 6 : 4000;
-    const std::string what = problems_of(document);
-    CHECK(what.find("limits.standard." + key + ": ") == 0);
-    CHECK(what.find(" is above limits.maximum." + key + ", which is ") != what.npos);
+    const std::string subject = problems_of(document);
+    CHECK(subject.find("limits.standard." + key + ": ") == 0);
+    CHECK(subject.find(" is above limits.maximum." + key + ", which is ") != subject.npos);
   }
 }
 

@@ -83,13 +83,13 @@ void check_leaf(const Json& schema, const Json& document, const Pointer& at) {
 
 void check_object(const Json& schema, const Json& complete, const Json& document, const Pointer& at) {
   CHECK(schema.at("additionalProperties") == false);
-  std::vector<std::string> known;
-  for (const auto& [key, child] : schema.at("properties").items()) known.push_back(key);
-  std::sort(known.begin(), known.end());
+  std::vector<std::string> existing;
+  for (const auto& [key, child] : schema.at("properties").items()) existing.push_back(key);
+  std::sort(existing.begin(), existing.end());
   std::string listed;
-  for (const auto& key : known) listed += (listed.empty() ? "" : ", ") + key;
-  const auto told = complaint(with(document, at / "nonsense", 1), at / "nonsense");
-  CHECK(told.ends_with("known keys: " + listed));
+  for (const auto& key : existing) listed += (listed.empty() ? "" : ", ") + key;
+  const auto report = complaint(with(document, at / "nonsense", 1), at / "nonsense");
+  CHECK(report.ends_with("known keys: " + listed));
 
   const Json required = complete.value("required", Json::array());
   for (const auto& [key, child] : schema.at("properties").items()) {
@@ -147,7 +147,7 @@ TEST_CASE("certificates for Node may be added, and no other variable of Node", "
 }
 
 TEST_CASE("every shipped schema describes every key", "[policies]") {
-  std::function<void(const Json&, const std::string&)> look = [&](const Json& schema, const std::string& where) {
+  std::function<void(const Json&, const std::string&)> inspect = [&](const Json& schema, const std::string& where) {
     if (!schema.is_object()) return;
     if (schema.contains("properties") && !where.ends_with("complete") && where.find("/complete/") == where.npos)
       for (const auto& [key, child] : schema["properties"].items()) {
@@ -155,10 +155,10 @@ TEST_CASE("every shipped schema describes every key", "[policies]") {
         CHECK((child.contains("description") || child.contains("$ref")));
       }
     for (const auto& [key, child] : schema.items()) {
-      if (child.is_object()) look(child, where + "/" + key);
+      if (child.is_object()) inspect(child, where + "/" + key);
       if (child.is_array())
-        for (const auto& item : child) look(item, where + "/" + key);
+        for (const auto& item : child) inspect(item, where + "/" + key);
     }
   };
-  for (auto name : {"policy.schema.json", "tenants.schema.json", "seccomp.schema.json"}) look(load(name), name);
+  for (auto name : {"policy.schema.json", "tenants.schema.json", "seccomp.schema.json"}) inspect(load(name), name);
 }

@@ -79,9 +79,9 @@ TEST_CASE("a test of an argument that is not understood is refused", "[seccomp]"
 
 TEST_CASE("an errno that is not understood is refused", "[seccomp]") {
   const Json test = Json::array({{{"argument", 0}, {"one_of", {1}}}});
-  auto with_errno = [](Json one, Json error) {
-    one["errno"] = std::move(error);
-    return one;
+  auto with_errno = [](Json item, Json error) {
+    item["errno"] = std::move(error);
+    return item;
   };
   CHECK(profile_problems(profile({{"deny", {with_errno(rule({"read"}), "ENOTTY")}}})) == "");
   CHECK(profile_problems(profile({{"allow", {with_errno(rule({"read"}, test), "ENOTTY")}}})) == "");
@@ -100,15 +100,15 @@ TEST_CASE("an errno that is not understood is refused", "[seccomp]") {
 }
 
 TEST_CASE("a call answers the errno that its rules name, whatever the other calls answer", "[seccomp]") {
-  const Json one = Json::array({{{"argument", 0}, {"one_of", {1}}}}),
+  const Json item = Json::array({{{"argument", 0}, {"one_of", {1}}}}),
              two = Json::array({{{"argument", 0}, {"one_of", {2}}}});
-  Json socket = rule({"socket"}, one), call = rule({"fcntl", "prctl"}, one), denied = rule({"setxattr"});
+  Json socket = rule({"socket"}, item), call = rule({"fcntl", "prctl"}, item), denied = rule({"setxattr"});
   socket["errno"] = "EAFNOSUPPORT";
   call["errno"] = "EINVAL";
   denied["errno"] = "EOPNOTSUPP";
   auto parsed =
       parse_seccomp("p",
-                    profile({{"allow", {rule({"read"}), socket, rule({"socket"}, two), call, rule({"chmod"}, one)}},
+                    profile({{"allow", {rule({"read"}), socket, rule({"socket"}, two), call, rule({"chmod"}, item)}},
                              {"deny", {denied, rule({"chroot"})}}}),
                     nullptr);
   REQUIRE(parsed);

@@ -54,9 +54,10 @@ struct Folders {
     auto store = load();
     if (store) return "";
     CHECK(store.error().code == Code::invalid);
-    std::string what = store.error().what;
-    for (size_t at; (at = what.find(root.string() + "/")) != what.npos;) what.erase(at, root.string().size() + 1);
-    return what;
+    std::string subject = store.error().what;
+    for (size_t at; (at = subject.find(root.string() + "/")) != subject.npos;)
+      subject.erase(at, root.string().size() + 1);
+    return subject;
   }
   // The same, where this policy is that of all tenants.
   std::string problems_of_used(const std::string& policy) const {
@@ -184,7 +185,7 @@ TEST_CASE("every problem of every file is told in one go", "[store]") {
                               {"default": true, "policy": "zzz"}]})");
   folders.write(folders.admin / "seccomp/p.json",
                 R"({"comment": "c", "extends": "default", "allow": [{"comment": "c", "calls": ["opne"]}]})");
-  const std::string what = folders.problems();
+  const std::string subject = folders.problems();
   for (auto line : {"admin/b.json: not JSON: line 1, column 2: a key is missing (a key is a text in double quotes)",
                     "admin/a.json: limits.standard.tasks: \"many\" is not an integer",
                     "admin/a.json: limits.standard.cpus: 0 is outside 0.01..1024",
@@ -193,9 +194,9 @@ TEST_CASE("every problem of every file is told in one go", "[store]") {
                     "admin/seccomp/p.json: allow[0].calls: \"opne\" is not a system call that libseccomp",
                     "admin/tenants.json: rules[3].policy: there is no valid policy \"zzz\""}) {
     CAPTURE(line);
-    CHECK(what.find(line) != what.npos);
+    CHECK(subject.find(line) != subject.npos);
   }
-  CHECK(std::count(what.begin(), what.end(), '\n') == 6);
+  CHECK(std::count(subject.begin(), subject.end(), '\n') == 6);
 }
 
 TEST_CASE("a wrong policy that no tenant has is a warning", "[store]") {
@@ -360,8 +361,8 @@ TEST_CASE("a broken file that masks does not let the masked one back in", "[stor
   Folders folders;
   folders.write(folders.admin / "strict.json", "{");
   folders.write(folders.admin / "a.json", R"({"extends": "strict"})");
-  const std::string what = folders.problems_of_used("a");
-  CHECK(what.find("admin/a.json: extends: there is no valid policy \"strict\"") != what.npos);
+  const std::string subject = folders.problems_of_used("a");
+  CHECK(subject.find("admin/a.json: extends: there is no valid policy \"strict\"") != subject.npos);
 }
 
 TEST_CASE("other files in a policy folder are none of our business", "[store]") {
@@ -392,21 +393,21 @@ TEST_CASE("a reload is all or nothing, and what runs keeps what it has", "[store
   folders.write(folders.admin / "team.json", R"({"extends": "default", "limits": {"standard": {"tasks": 20}}})");
   folders.write(folders.admin / "new.json", R"({"extends": "default"})");
   folders.write(folders.admin / "other.json", R"({"extends": "default", "limits": 5})");
-  auto failed = store->read_anew();
+  auto failed = store->reread();
   REQUIRE_FALSE(failed);
   CHECK(failed.error().what.starts_with((folders.admin / "other.json").string() + ": limits: 5 is not an object"));
   CHECK(store->find("team") == running);
   CHECK(store->find("new") == nullptr);
 
   folders.write(folders.admin / "other.json", R"({"extends": "default"})");
-  *store = store->read_anew().value();
+  *store = store->reread().value();
   CHECK(store->find("team")->limits.standard.tasks == 20);
   CHECK(store->find("new"));
   CHECK(running->limits.standard.tasks == 10);
 
   fs::remove(folders.admin / "team.json");
   fs::remove(folders.admin / "tenants.json");
-  *store = store->read_anew().value();
+  *store = store->reread().value();
   CHECK(store->find("team") == nullptr);
   CHECK(running->limits.standard.tasks == 10);
 }
@@ -428,12 +429,12 @@ TEST_CASE("a reload compiles only the seccomp profiles whose text, or whose base
   const auto base = filter_of("default"), child = filter_of("child"), alone = filter_of("alone");
 
   folders.write(folders.admin / "child.json", R"({"extends": "default", "seccomp": "child", "description": "new"})");
-  *store = store->read_anew().value();
+  *store = store->reread().value();
   CHECK(store->find("child")->description == "new");
   CHECK((filter_of("default") == base && filter_of("child") == child && filter_of("alone") == alone));
 
   folders.write(folders.vendor / "seccomp/default.json", allowing("close", ""));
-  *store = store->read_anew().value();
+  *store = store->reread().value();
   CHECK(filter_of("default") != base);
   CHECK(filter_of("child") != child);
   CHECK(filter_of("alone") == alone);

@@ -14,8 +14,8 @@ std::string tenant_problems(const Json& document) {
   return all;
 }
 std::string match(const TenantRules& rules, const Peer& peer) {
-  auto found = rules.find(peer);
-  return found ? found->tenant + " under " + found->policy : "nobody";
+  auto it = rules.find(peer);
+  return it ? it->tenant + " under " + it->policy : "nobody";
 }
 }  // namespace
 
@@ -47,7 +47,7 @@ TEST_CASE("a unit is a tenant, and who cannot be placed gets no later rule", "[t
   CHECK(match(*rules, {7, 7, {}, ""}) == "uid-7 under lax");
   CHECK(match(*rules, {7, 7, {}, std::nullopt}) == "nobody");
   CHECK(match(*rules, {5, 7, {}, std::nullopt}) == "uid-5 under first");
-  CHECK_FALSE(TenantRules::everybody("x").ask_for_units());
+  CHECK_FALSE(TenantRules::all_users("x").ask_for_units());
 }
 
 TEST_CASE("who fits no rule is nobody", "[tenants]") {
@@ -58,7 +58,7 @@ TEST_CASE("who fits no rule is nobody", "[tenants]") {
 }
 
 TEST_CASE("without a file everybody is a tenant of their own", "[tenants]") {
-  auto rules = TenantRules::everybody("default");
+  auto rules = TenantRules::all_users("default");
   CHECK(match(rules, {0, 0, {}}) == "uid-0 under default");
   CHECK(match(rules, {4294967294, 0, {}}) == "uid-4294967294 under default");
 }
@@ -127,8 +127,8 @@ TEST_CASE("a rule that names a token fits tokens of that name, and no process", 
     {"default": true, "policy": "others"}]})"));
   REQUIRE(rules);
   const auto of_token = [&](const std::string& name) {
-    auto found = rules->find(TokenBearer{name});
-    return found ? found->tenant + " under " + found->policy : "nobody";
+    auto it = rules->find(TokenBearer{name});
+    return it ? it->tenant + " under " + it->policy : "nobody";
   };
   CHECK(of_token("ci") == "builds under strict");
   CHECK(of_token("ci-1") == "token-ci-1 under strict");
@@ -137,7 +137,7 @@ TEST_CASE("a rule that names a token fits tokens of that name, and no process", 
   CHECK(of_token("") == "nobody");
   CHECK(match(*rules, {5, 0, {}}) == "uid-5 under p");
   CHECK(match(*rules, {6, 0, {}}) == "uid-6 under others");
-  CHECK_FALSE(TenantRules::everybody("x").find(TokenBearer{"ci"}));
+  CHECK_FALSE(TenantRules::all_users("x").find(TokenBearer{"ci"}));
 }
 
 TEST_CASE("rules for tokens are checked like the others", "[tenants]") {
@@ -165,8 +165,8 @@ TEST_CASE("a rule that names subjects of JWTs fits them alone", "[tenants]") {
     {"default": true, "policy": "others"}]})"));
   REQUIRE(rules);
   const auto of_subject = [&](const std::string& subject, const std::string& claim) {
-    auto found = rules->find(SubjectBearer{subject, claim});
-    return found ? found->tenant + " under " + found->policy : "nobody";
+    auto it = rules->find(SubjectBearer{subject, claim});
+    return it ? it->tenant + " under " + it->policy : "nobody";
   };
   CHECK(of_subject("ada@example.org", "") == "staff under lax");
   CHECK(of_subject("robot-7", "acme") == "org-acme under strict");

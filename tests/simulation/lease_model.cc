@@ -20,7 +20,7 @@ constexpr double kBeginUs = 30e6;  // every node has its lease by then; the faul
 constexpr double kWatchEveryUs = 1e6;
 
 enum class LeaseStep : uint8_t {
-  look,      // the node's loop
+  inspect,   // the node's loop
   stored,    // the store has the renewal `number` of `node`
   answered,  // and the node knows
   watch,     // two other nodes look at the lease of `node`
@@ -32,7 +32,7 @@ struct LeaseEvent {
   uint64_t number = 0;
   uint32_t home = 0;
   uint16_t node = 0;
-  LeaseStep step = LeaseStep::look;
+  LeaseStep step = LeaseStep::inspect;
 };
 
 struct Member {
@@ -59,7 +59,7 @@ class LeaseModel {
       Member& member = *members_.emplace_back(std::make_unique<Member>("n" + std::to_string(i)));
       member.clock_offset = std::chrono::milliseconds(random_.below(1'000'000'000));
       member.is_cut = i < scenario.cut_nodes * static_cast<double>(nodes);
-      events_.add(random_.uniform() * 10e6, {0, 0, i, LeaseStep::look});
+      events_.add(random_.uniform() * 10e6, {0, 0, i, LeaseStep::inspect});
       if (i % 10 == 0 || member.is_cut) events_.add(kBeginUs / 2, {0, 0, i, LeaseStep::watch});
     }
     up_again_us_ = kBeginUs + (scenario.election_s > 0 ? scenario.election_s * 1e6 : 0);
@@ -116,8 +116,8 @@ class LeaseModel {
   void handle(const LeaseEvent& event) {
     Member& member = *members_[event.node];
     switch (event.step) {
-      case LeaseStep::look:
-        return look(member, event);
+      case LeaseStep::inspect:
+        return inspect(member, event);
       case LeaseStep::stored:
         ++member.lease_revision;
         for (auto& watch : member.watches) watch.saw(member.lease_revision, watch_clock());
@@ -134,7 +134,7 @@ class LeaseModel {
     }
   }
 
-  void look(Member& member, const LeaseEvent& event) {
+  void inspect(Member& member, const LeaseEvent& event) {
     const auto now = clock_of(member);
     note_state(member);
     if (member.lease.renewal_due(now)) {
@@ -142,14 +142,14 @@ class LeaseModel {
       const double done_us = is_connected(member) ? store_time() : -1;
       if (done_us >= 0) events_.add(done_us, {number, 0, event.node, LeaseStep::stored});
     }
-    const auto pause = std::chrono::duration<double, std::micro>(member.lease.next_look(now) - now);
-    events_.add(now_us_ + std::max(1.0, pause.count()), {0, 0, event.node, LeaseStep::look});
+    const auto pause = std::chrono::duration<double, std::micro>(member.lease.next_check(now) - now);
+    events_.add(now_us_ + std::max(1.0, pause.count()), {0, 0, event.node, LeaseStep::inspect});
   }
 
   void note_state(Member& member) {
     const LeaseState state = member.lease.state(clock_of(member));
     if (now_us_ < kBeginUs) return;
-    member.was_fenced |= state != LeaseState::held;
+    member.was_fenced |= state != LeaseState::in_force;
     member.had_ended |= state == LeaseState::ended;
     if (!member.is_cut) figures_.oldest_s = std::max(figures_.oldest_s, (now_us_ - member.confirmed_us) / 1e6);
   }
@@ -174,7 +174,7 @@ class LeaseModel {
       member.records.push_back({member.name, 1});
       member.revisions.push_back(1);
       member.homes.confirm(workspace(home), member.records.back(), member.lease.period(),
-                           cluster::HeldHomes::RecordSource::taken);
+                           cluster::HeldHomes::RecordSource::claimed);
     }
   }
 
@@ -193,7 +193,7 @@ class LeaseModel {
   // The takers of a node read its records at the same time, so both expect the revision 1.
   void take(Member& member, const LeaseEvent& event) {
     const std::string taker = event.number == 0 ? "taker-0" : "taker-1";
-    const auto record = cluster::taken_over({member.name, 1}, taker, member.watches[event.number], watch_clock());
+    const auto record = cluster::adopted({member.name, 1}, taker, member.watches[event.number], watch_clock());
     if (!record) return;  // a renewal was seen meanwhile
     if (member.revisions[event.home] != 1) {
       ++figures_.refused_takes;
@@ -202,7 +202,7 @@ class LeaseModel {
     member.records[event.home] = *record;
     member.revisions[event.home] = 2;
     const double since_s = (now_us_ - kBeginUs) / 1e6;
-    if (figures_.taken++ == 0) figures_.first_taken_s = since_s;
+    if (figures_.claimed++ == 0) figures_.first_taken_s = since_s;
     figures_.last_taken_s = since_s;
     figures_.taken_wrongly += !member.is_cut;
     const HomeState state = member.homes.state(workspace(event.home), clock_of(member));

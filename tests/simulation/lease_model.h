@@ -24,7 +24,7 @@ struct LeaseFigures {
   double oldest_s = 0;                         // the greatest age of a lease, without those that were cut off
   double settled_s = 0;                        // from the end of the fault until each node had a new renewal confirmed
   double records_bytes = 0;                    // sent again after a restart
-  uint64_t taken = 0;                          // homes
+  uint64_t claimed = 0;                        // homes
   uint64_t refused_takes = 0;                  // by compare-and-set: another taker was first
   double first_taken_s = 0, last_taken_s = 0;  // after the nodes were cut off
   uint64_t lost_homes = 0;                     // that a node knew to be lost after its connection was back

@@ -122,7 +122,7 @@ class LoadModel {
   void report(uint16_t i, double at_us) {
     cluster::NodeReport report = report_of(i);
     report.name = name_of(i);
-    report.heard = clock_at(at_us);
+    report.received = clock_at(at_us);
     (void)table_.report(std::move(report));  // fewer than kMaxNodes
   }
 
@@ -175,7 +175,7 @@ class LoadModel {
     if (scenario_.near_clients && !nodes_[client_node_[tenant]].is_lost) asker = client_node_[tenant];
     Run& run = runs_[id];
     run = {now_us_, now_us_, tenant, kNoRun, asker, random_.uniform() < scenario_.anywhere, true};
-    figures_.asked += is_measured(run);
+    figures_.requested += is_measured(run);
     if (!run.is_anywhere) return send_home(id);
     cluster::RunPlacement::Request request;
     request.needs = needs_of(asker);
@@ -313,7 +313,7 @@ class LoadModel {
       Node& node = nodes_[order[i]];
       node.is_lost = true;
       for (const Node::Line& line : node.lines)
-        for (uint32_t id = line.first, left = line.count; left > 0; --left) {
+        for (uint32_t id = line.first, remainder = line.count; remainder > 0; --remainder) {
           const uint32_t next = runs_[id].next;
           lose(id);
           id = next;
@@ -371,14 +371,14 @@ class LoadModel {
       ++tenants;
     }
     figures_.fairness = tenants > 0 ? sum * sum / (tenants * squares) : 0;
-    uint64_t most = 0, all = 0;
+    uint64_t limit = 0, all = 0;
     for (const Node& node : nodes_) {
-      most = std::max(most, node.runs);
+      limit = std::max(limit, node.runs);
       all += node.runs;
     }
     if (all > 0)
       figures_.busiest_to_mean =
-          static_cast<double>(most) * static_cast<double>(nodes_.size()) / static_cast<double>(all);
+          static_cast<double>(limit) * static_cast<double>(nodes_.size()) / static_cast<double>(all);
   }
 
   const LoadScenario& scenario_;

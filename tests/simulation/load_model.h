@@ -38,7 +38,7 @@ struct LoadFigures {
   Waits wait;        // from the request to the start of the program: hops, refusals, the queue
   Waits queue;       // the last part of it, at the node that runs it
   Waits wait_quiet;  // the same of tenants that are not hot
-  uint64_t asked = 0;
+  uint64_t requested = 0;
   uint64_t refused = 0;     // told to the client: the cluster or the tenant's queue is full
   uint64_t other_node = 0;  // runs that one node at least had refused
   uint64_t lost = 0;        // ended by the loss of their node, or their home is lost

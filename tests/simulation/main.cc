@@ -100,7 +100,7 @@ uint64_t print_load(const Options& options) {
     if (options.smoke) scenario.warm_up_seconds = 0.02;
     const LoadFigures figures = run_load(scenario, options.nodes, options.seed);
     const auto percent = [&](uint64_t count) {
-      return 100 * static_cast<double>(count) / static_cast<double>(std::max<uint64_t>(1, figures.asked));
+      return 100 * static_cast<double>(count) / static_cast<double>(std::max<uint64_t>(1, figures.requested));
     };
     fmt::print("{:32}{:>10.2f}{:>10.2f}{:>10.2f}{:>10.2f}{:>10.2f}{:>9.3f}{:>9.3f}{:>8.2f}{:>8.3f}\n", scenario.name,
                figures.wait.at(0.5) / 1e3, figures.wait.at(0.99) / 1e3, figures.wait_quiet.at(0.99) / 1e3,
@@ -146,7 +146,7 @@ uint64_t print_leases(const Options& options) {
     };
     fmt::print(kRow, scenario.name, figures.fenced, figures.ended, cell(true, figures.oldest_s, 2),
                cell(!must_take, figures.settled_s, 2), cell(scenario.is_restart, figures.records_bytes / 1e6, 0),
-               cell(must_take, static_cast<double>(figures.taken), 0), cell(must_take, figures.first_taken_s, 1),
+               cell(must_take, static_cast<double>(figures.claimed), 0), cell(must_take, figures.first_taken_s, 1),
                cell(must_take, figures.last_taken_s, 1), cell(must_take, static_cast<double>(figures.lost_homes), 0));
     broken += report_broken(figures.fenced, "nodes that NATS still served were fenced");
     broken += report_broken(figures.held_by_two, "homes were taken while the old node might still have used them");
@@ -154,7 +154,7 @@ uint64_t print_leases(const Options& options) {
     broken += report_broken(figures.usable_again, "homes were used by the old node after they were taken");
     const auto expected =
         static_cast<uint64_t>(scenario.cut_nodes * static_cast<double>(options.nodes)) * scenario.homes_per_node;
-    broken += report_broken(must_take ? expected - figures.taken : 0, "homes of lost nodes were not taken");
+    broken += report_broken(must_take ? expected - figures.claimed : 0, "homes of lost nodes were not taken");
   }
   return broken;
 }
@@ -173,7 +173,7 @@ void print_places(uint64_t seed) {
       report.labels = {{"zone", i % 2 == 0 ? "a" : "b"}};
       report.slots = kSlots;
       report.used = source.below(kSlots);
-      report.heard = now;
+      report.received = now;
       (void)table.report(std::move(report));
     }
     const cluster::PlacementNeeds needs{{{"zone", "a"}}, {}};

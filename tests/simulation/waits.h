@@ -20,10 +20,10 @@ class Waits {
   double mean_us() const { return count_ == 0 ? 0 : sum_us_ / static_cast<double>(count_); }
   // The smallest time that `share` (0 to 1) of all are not above; 0 without times.
   double at(double share) const {
-    const auto wanted = static_cast<uint64_t>(share * static_cast<double>(count_));
+    const auto requested = static_cast<uint64_t>(share * static_cast<double>(count_));
     uint64_t seen = 0;
     for (size_t step = 0; step < counts_.size(); ++step)
-      if ((seen += counts_[step]) > wanted) return static_cast<double>(step);
+      if ((seen += counts_[step]) > requested) return static_cast<double>(step);
     return 0;
   }
 

@@ -21,14 +21,14 @@ TEST_CASE_METHOD(Scene, "a skill becomes a text, and the same skill again", "[sk
   const Fd folder = open_directory(top.path()).value();
   const auto text = skills::write_bundle(folder.get(), "fleet-report");
   REQUIRE(text);
-  const auto whole = skills::read_bundle(*text, "fleet-report");
-  REQUIRE(whole);
+  const auto bundle = skills::read_bundle(*text, "fleet-report");
+  REQUIRE(bundle);
   const auto same = skills::read_skill(folder.get(), "fleet-report").value();
-  CHECK((whole->skill.name == "fleet_report" && whole->skill.code_file == "scripts/fleet_report.py"));
-  REQUIRE(whole->skill.files.size() == same.files.size());
+  CHECK((bundle->skill.name == "fleet_report" && bundle->skill.code_file == "scripts/fleet_report.py"));
+  REQUIRE(bundle->skill.files.size() == same.files.size());
   for (size_t i = 0; i < same.files.size(); i++) {
-    CHECK((whole->skill.files[i].path == same.files[i].path && whole->skill.files[i].digest == same.files[i].digest));
-    CHECK(whole->contents.at(same.files[i].path) == read(same.files[i].path));
+    CHECK((bundle->skill.files[i].path == same.files[i].path && bundle->skill.files[i].digest == same.files[i].digest));
+    CHECK(bundle->contents.at(same.files[i].path) == read(same.files[i].path));
   }
   CHECK(skills::write_bundle(folder.get(), "other-name").error().what.find("not the name") != std::string::npos);
   CHECK(skills::write_bundle(folder.get(), "Fleet").error().hint.find("fleet-report") != std::string::npos);
@@ -70,14 +70,14 @@ TEST_CASE("a text of another form is refused", "[skills]") {
 }
 
 TEST_CASE("shared skills are added to others, and those that are there stay", "[skills]") {
-  const auto made = [](const char* content) {
+  const auto created = [](const char* content) {
     skills::FileContents files{{"SKILL.md", kHeadOfReport}, {"scripts/fleet_report.py", content}};
     return skills::make_whole_skill("fleet-report", std::move(files)).value();
   };
   skills::Shared shipped, more;
-  CHECK(more.add(made("more")));
+  CHECK(more.add(created("more")));
   CHECK(shipped.add(more).empty());
-  CHECK_FALSE(shipped.add(made("other")));
+  CHECK_FALSE(shipped.add(created("other")));
   CHECK(shipped.add(more) == std::vector<std::string>{"fleet-report"});
   REQUIRE(shipped.find("fleet_report"));
   CHECK(shipped.read(*shipped.find("fleet_report"), "scripts/fleet_report.py").value() == "more");

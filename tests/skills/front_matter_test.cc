@@ -41,9 +41,9 @@ TEST_CASE("front matter is read as YAML reads it", "[skills]") {
 
 TEST_CASE("line ends of other systems and a missing last one are read", "[skills]") {
   CHECK(skills::parse_front_matter("---\r\nname: x\r\n---\r\nbody")->fields["name"] == "x");
-  auto whole = skills::parse_front_matter("---\nname: x\n---");
-  REQUIRE(whole);
-  CHECK(whole->body.empty());
+  auto front_matter = skills::parse_front_matter("---\nname: x\n---");
+  REQUIRE(front_matter);
+  CHECK(front_matter->body.empty());
 }
 
 TEST_CASE("front matter that would grow, or that is another YAML, is refused by line", "[skills]") {

@@ -19,9 +19,9 @@ struct Shelf : Scene {
         << "---\nname: " << slug << "\ndescription: " << description << "\n---\n";
     std::ofstream(shipped.path() / slug / "scripts" / (slug + ".py")) << code;
   }
-  static std::vector<std::string> names(const std::vector<skills::Found>& found) {
+  static std::vector<std::string> names(const std::vector<skills::SkillMatch>& match) {
     std::vector<std::string> names;
-    for (const auto& one : found) names.push_back(one.skill->name);
+    for (const auto& item : match) names.push_back(item.skill->name);
     return names;
   }
 };
@@ -76,10 +76,10 @@ TEST_CASE_METHOD(Shelf, "a shared skill that cannot be read is told; no folder i
 }
 
 TEST_CASE("URIs name skills and their files, and nothing else", "[skills]") {
-  auto place = skills::parse_uri("skill://pdf-forms/scripts/x.py");
-  REQUIRE(place);
-  CHECK(place->slug == "pdf-forms");
-  CHECK(place->path == "scripts/x.py");
+  auto uri = skills::parse_uri("skill://pdf-forms/scripts/x.py");
+  REQUIRE(uri);
+  CHECK(uri->slug == "pdf-forms");
+  CHECK(uri->path == "scripts/x.py");
   CHECK(skills::parse_uri("skill://pdf-forms")->path.empty());
   CHECK(skills::uri_of("pdf-forms", "scripts/x.py") == "skill://pdf-forms/scripts/x.py");
   CHECK(skills::uri_of("pdf-forms", "") == "skill://pdf-forms");
@@ -109,9 +109,9 @@ TEST_CASE("what we ship can be read, every bit of it", "[skills]") {
   auto store = skills::SkillStore::open(open_directory(directory.path()).value()).value();
   auto all = Library(std::make_shared<Shared>(*shared), std::make_shared<skills::SkillStore>(store)).all();
   CHECK(all.size() >= 10);
-  for (const auto& one : all) {
-    CAPTURE(one.skill->name);
-    CHECK(one.skill->language != skills::SkillLanguage::none);
-    CHECK(shared->read(*one.skill, "SKILL.md")->find("## Example") != std::string::npos);
+  for (const auto& item : all) {
+    CAPTURE(item.skill->name);
+    CHECK(item.skill->language != skills::SkillLanguage::none);
+    CHECK(shared->read(*item.skill, "SKILL.md")->find("## Example") != std::string::npos);
   }
 }

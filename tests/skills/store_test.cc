@@ -54,16 +54,16 @@ TEST_CASE_METHOD(Scene, "a skill keeps its last versions, and the same again is 
     REQUIRE(save(store, draft("x", fmt::format("v = {}\n", i)), limits)->entry->version() == static_cast<uint32_t>(i));
   CHECK(save(store, draft("x", "v = 5\n"), limits)->saved == SkillStore::Saved::same);
   CHECK(save(store, draft("x", "v = 5\n", "Told otherwise"), limits)->saved == SkillStore::Saved::another);
-  SkillStore again = open();
-  for (const SkillStore* one : {&store, &again}) {
-    const SkillStore::EntryPtr entry = one->find("x");
+  SkillStore retry = open();
+  for (const SkillStore* skill_store : {&store, &retry}) {
+    const SkillStore::EntryPtr entry = skill_store->find("x");
     REQUIRE(entry->versions.size() == 3);
     CHECK(entry->versions.front().number == 4);
     CHECK(entry->version() == 6);
-    CHECK(one->read_code(*entry, 4).value() == "v = 4\n");
-    CHECK(one->read_code(*entry, 6).value() == "v = 5\n");
-    CHECK(one->read_code(*entry, 3).error().code == Code::not_found);
-    CHECK(one->bytes() == store.bytes());
+    CHECK(skill_store->read_code(*entry, 4).value() == "v = 4\n");
+    CHECK(skill_store->read_code(*entry, 6).value() == "v = 5\n");
+    CHECK(skill_store->read_code(*entry, 3).error().code == Code::not_found);
+    CHECK(skill_store->bytes() == store.bytes());
   }
 }
 

@@ -98,9 +98,9 @@ TEST_CASE("a need that is a pointer waits for the part that may offer it, and is
 
 TEST_CASE("services of the daemon itself are there before any part", "[parts]") {
   Journal journal;
-  Services given;
-  given.add(&journal);
-  auto parts = Parts::open({part_entry_of("skills", SkillsPart::open)}, given);
+  Services services;
+  services.add(&journal);
+  auto parts = Parts::open({part_entry_of("skills", SkillsPart::open)}, services);
   REQUIRE(parts);
   CHECK(journal.rows == 1);
   CHECK((*parts)->find<Parts>() == parts->get());

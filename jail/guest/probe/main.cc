@@ -83,14 +83,14 @@ void check_system_calls() {
 }
 
 // Entries of /proc beside the processes: harmless ones of the kernel, and files of ours.
-constexpr const char* kShown[] = {"self",    "thread-self", "mounts",  "net",     "sysvipc", "uptime",
-                                  "cpuinfo", "stat",        "sys",     "meminfo", "loadavg", "filesystems",
-                                  "swaps",   "vmstat",      "locks",   "devices", "cgroups", "partitions",
-                                  "cmdline", "diskstats",   "modules", "mdstat",  "version"};
+constexpr const char* kHarmlessNames[] = {"self",    "thread-self", "mounts",  "net",     "sysvipc", "uptime",
+                                          "cpuinfo", "stat",        "sys",     "meminfo", "loadavg", "filesystems",
+                                          "swaps",   "vmstat",      "locks",   "devices", "cgroups", "partitions",
+                                          "cmdline", "diskstats",   "modules", "mdstat",  "version"};
 
 bool is_shown(const char* name) {
-  for (const char* shown : kShown)
-    if (strcmp(name, shown) == 0) return true;
+  for (const char* harmless : kHarmlessNames)
+    if (strcmp(name, harmless) == 0) return true;
   return name[strspn(name, "0123456789")] == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 

@@ -32,7 +32,7 @@ inline constexpr int kCallSocket = 200;
   ::_exit(kExitProtocol);
 }
 
-enum class PeerState { there, gone };
+enum class PeerState { there, exited };
 
 inline PeerState send_message(int socket, const Json& message) {
   const std::string text = dump_json(message);
@@ -44,7 +44,7 @@ inline PeerState send_message(int socket, const Json& message) {
     packet.append(text, at, n);
     ssize_t sent = ::send(socket, packet.data(), packet.size(), MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0) return PeerState::gone;
+    if (sent < 0) return PeerState::exited;
     at += n;
   } while (at < text.size());
   return PeerState::there;

@@ -28,14 +28,14 @@ constexpr int kSocket = 3;
 constexpr size_t kStringBytes = 128 * 1024;
 constexpr int kExitRefused = 1;
 
-void tell(const Json& message) {
-  if (guest::send_message(kSocket, message) == guest::PeerState::gone) ::_exit(0);  // the supervisor is gone
+void send(const Json& message) {
+  if (guest::send_message(kSocket, message) == guest::PeerState::exited) ::_exit(0);  // the supervisor is gone
 }
 
 [[noreturn]] void refuse(const std::string& error, int number = 0) {
   Json message = {{"type", "result"}, {"error", error}};
   if (number != 0) message["errno"] = number;
-  tell(message);
+  send(message);
   ::_exit(kExitRefused);
 }
 
@@ -48,8 +48,8 @@ Json receive_order() {
 }
 
 const std::string* find_string(const Json& object, const char* key) {
-  auto found = object.find(key);
-  return found == object.end() ? nullptr : found->get_ptr<const std::string*>();
+  auto it = object.find(key);
+  return it == object.end() ? nullptr : it->get_ptr<const std::string*>();
 }
 
 bool is_name(std::string_view name) {
@@ -194,10 +194,10 @@ uint64_t cpu_us() {
 }  // namespace
 
 int main() {
-  double began = now_ms();
+  double start = now_ms();
   if (::fcntl(kSocket, F_SETFD, FD_CLOEXEC) < 0) guest::give_up("descriptor 3 is not open");
   const char* shell = ::access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh";
-  tell({{"type", "ready"}, {"interpreter", shell}, {"warm_ms", now_ms() - began}, {"cpu_us", cpu_us()}});
+  send({{"type", "ready"}, {"interpreter", shell}, {"warm_ms", now_ms() - start}, {"cpu_us", cpu_us()}});
   Json order = receive_order();
   const std::string* type = find_string(order, "type");
   if (type == nullptr) guest::give_up("a message is not one JSON object with a type");

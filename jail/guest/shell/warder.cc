@@ -41,10 +41,10 @@ std::string read_input() {
   }
 }
 
-Json object_of(const std::string& text, const char* what) {
+Json object_of(const std::string& text, const char* kind) {
   auto object = parse_json(text);
-  if (!object) refuse(std::string(what) + ": " + object.error().what);
-  if (!object->is_object()) refuse(std::string(what) + " is not a JSON object");
+  if (!object) refuse(std::string(kind) + ": " + object.error().what);
+  if (!object->is_object()) refuse(std::string(kind) + " is not a JSON object");
   return *std::move(object);
 }
 
@@ -96,9 +96,9 @@ Call read_call(int count, char** words) {
 
 [[noreturn]] void report_failure(const Json& error) {
   const auto part = [&](const char* key) {
-    const auto found = error.find(key);
-    if (found == error.end() || found->is_null()) return std::string();
-    return found->is_string() ? found->get<std::string>() : dump_json(*found);
+    const auto it = error.find(key);
+    if (it == error.end() || it->is_null()) return std::string();
+    return it->is_string() ? it->get<std::string>() : dump_json(*it);
   };
   std::string line = part("code") + ": " + part("message");
   if (!part("rule").empty()) line += " (rule: " + part("rule") + ")";
@@ -120,7 +120,7 @@ Json ask(const Call& call) {
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   const int64_t id = now.tv_sec * 1'000'000'000 + now.tv_nsec;
   const Json message{{"type", "call"}, {"id", id}, {"name", call.name}, {"arguments", call.arguments}};
-  if (guest::send_message(guest::kCallSocket, message) == guest::PeerState::gone)
+  if (guest::send_message(guest::kCallSocket, message) == guest::PeerState::exited)
     guest::give_up("the supervisor cannot be reached from here");
   for (;;) {
     auto reply = guest::receive_message(guest::kCallSocket);

@@ -11,7 +11,7 @@ bool begins_id(char c) { return c == '"' || c == '-' || (c >= '0' && c <= '9'); 
 }  // namespace
 
 void EnvelopeScan::feed(std::string_view part) {
-  for (size_t at = 0; at < part.size() && place_ != ScanPlace::broken;) {
+  for (size_t at = 0; at < part.size() && position_ != ScanPosition::broken;) {
     if (quoted_) {
       at = pass_string(part, at);
     } else {
@@ -21,10 +21,10 @@ void EnvelopeScan::feed(std::string_view part) {
 }
 
 size_t EnvelopeScan::pass_string(std::string_view part, size_t at) {
-  const bool kept = depth_ == 1 && (place_ == ScanPlace::key || wants_id_);
+  const bool is_collected = depth_ == 1 && (position_ == ScanPosition::key || wants_id_);
   for (; at < part.size(); at++) {
     const char c = part[at];
-    if (kept) keep(c);
+    if (is_collected) keep(c);
     if (escaped_) {
       escaped_ = false;
     } else if (c == '\\') {
@@ -38,7 +38,7 @@ size_t EnvelopeScan::pass_string(std::string_view part, size_t at) {
 }
 
 void EnvelopeScan::keep(char c) {
-  if (place_ == ScanPlace::key) {
+  if (position_ == ScanPosition::key) {
     if (c == '\\') doubtful_ = true;
     if (key_.size() < kMaxKeyBytes) key_ += c;
   } else if (id_.size() < kMaxIdBytes) {
@@ -51,12 +51,12 @@ void EnvelopeScan::keep(char c) {
 void EnvelopeScan::end_string() {
   quoted_ = false;
   if (depth_ != 1) return;
-  if (place_ == ScanPlace::value) {
-    place_ = ScanPlace::comma;
+  if (position_ == ScanPosition::value) {
+    position_ = ScanPosition::comma;
     wants_id_ = false;
     return;
   }
-  place_ = ScanPlace::colon;
+  position_ = ScanPosition::colon;
   key_.pop_back();  // the quote
   if (key_ == "method") has_method_ = true;
   if (key_ == "result" || key_ == "error") has_reply_ = true;
@@ -75,11 +75,11 @@ void EnvelopeScan::on_byte(char c) {
   }
   if (in_scalar_ && (is_space(c) || c == ',' || c == '}')) {
     in_scalar_ = wants_id_ = false;
-    place_ = ScanPlace::comma;
+    position_ = ScanPosition::comma;
   }
   if (is_space(c)) return;
   if (in_scalar_) {
-    if (c == '"' || c == '{' || c == '[' || c == ']' || c == ':') place_ = ScanPlace::broken;
+    if (c == '"' || c == '{' || c == '[' || c == ']' || c == ':') position_ = ScanPosition::broken;
     if (wants_id_) keep(c);
   } else if (c == '"') {
     on_quote();
@@ -87,22 +87,22 @@ void EnvelopeScan::on_byte(char c) {
     open(c);
   } else if (c == '}' || c == ']') {
     close(c);
-  } else if (c == ':' && place_ == ScanPlace::colon) {
-    place_ = ScanPlace::value;
-  } else if (c == ',' && place_ == ScanPlace::comma) {
-    place_ = ScanPlace::key;
+  } else if (c == ':' && position_ == ScanPosition::colon) {
+    position_ = ScanPosition::value;
+  } else if (c == ',' && position_ == ScanPosition::comma) {
+    position_ = ScanPosition::key;
     key_.clear();
-  } else if (place_ == ScanPlace::value) {
+  } else if (position_ == ScanPosition::value) {
     in_scalar_ = true;
     if (wants_id_) keep(c);
   } else {
-    place_ = ScanPlace::broken;
+    position_ = ScanPosition::broken;
   }
 }
 
 void EnvelopeScan::on_quote() {
-  if (place_ != ScanPlace::key && place_ != ScanPlace::value) {
-    place_ = ScanPlace::broken;
+  if (position_ != ScanPosition::key && position_ != ScanPosition::value) {
+    position_ = ScanPosition::broken;
     return;
   }
   quoted_ = true;
@@ -111,9 +111,9 @@ void EnvelopeScan::on_quote() {
 
 void EnvelopeScan::open(char bracket) {
   if (depth_ == 0) {
-    place_ = place_ == ScanPlace::before && bracket == '{' ? ScanPlace::key : ScanPlace::broken;
+    position_ = position_ == ScanPosition::before && bracket == '{' ? ScanPosition::key : ScanPosition::broken;
   } else if (depth_ == 1) {
-    if (place_ != ScanPlace::value) place_ = ScanPlace::broken;
+    if (position_ != ScanPosition::value) position_ = ScanPosition::broken;
     if (wants_id_) doubtful_ = true;
     wants_id_ = false;
   }
@@ -123,17 +123,18 @@ void EnvelopeScan::open(char bracket) {
 
 void EnvelopeScan::close(char bracket) {
   if (depth_ == 0 || (depth_ <= arrays_.size() && arrays_[depth_ - 1] != (bracket == ']'))) {
-    place_ = ScanPlace::broken;
+    position_ = ScanPosition::broken;
     return;
   }
   depth_--;
-  if (depth_ == 1) place_ = ScanPlace::comma;
+  if (depth_ == 1) position_ = ScanPosition::comma;
   if (depth_ == 0)
-    place_ = place_ == ScanPlace::comma || place_ == ScanPlace::key ? ScanPlace::behind : ScanPlace::broken;
+    position_ = position_ == ScanPosition::comma || position_ == ScanPosition::key ? ScanPosition::behind
+                                                                                   : ScanPosition::broken;
 }
 
-std::optional<EnvelopeScan::Found> EnvelopeScan::found() const {
-  if (place_ != ScanPlace::behind || doubtful_ || ids_ != 1 || id_.empty() || !begins_id(id_[0])) return {};
+std::optional<EnvelopeScan::EnvelopeFields> EnvelopeScan::found() const {
+  if (position_ != ScanPosition::behind || doubtful_ || ids_ != 1 || id_.empty() || !begins_id(id_[0])) return {};
   if (has_method_ == has_reply_) return {};
-  return Found{has_method_ ? Kind::request : Kind::response, id_};
+  return EnvelopeFields{has_method_ ? Kind::request : Kind::response, id_};
 }

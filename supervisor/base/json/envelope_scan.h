@@ -14,7 +14,7 @@
 class EnvelopeScan {
  public:
   enum class Kind { request, response };
-  struct Found {
+  struct EnvelopeFields {
     Kind kind;
     std::string raw_id;  // JSON text of a string or a number: 7, "a"
   };
@@ -23,12 +23,12 @@ class EnvelopeScan {
   // The message's kind and id, once the message has ended. Empty in case of doubt: the outermost object is not closed,
   // brackets do not match, the id occurs twice, the id is no string or number of at most kMaxIdBytes, or the message
   // is a notification.
-  std::optional<Found> found() const;
+  std::optional<EnvelopeFields> found() const;
 
   static constexpr size_t kMaxIdBytes = 1024;
 
  private:
-  enum class ScanPlace { before, key, colon, value, comma, behind, broken };
+  enum class ScanPosition { before, key, colon, value, comma, behind, broken };
 
   void on_byte(char c);
   void on_quote();
@@ -38,7 +38,7 @@ class EnvelopeScan {
   void keep(char c);
   size_t pass_string(std::string_view part, size_t at);
 
-  ScanPlace place_ = ScanPlace::before;  // within the outermost object
+  ScanPosition position_ = ScanPosition::before;  // within the outermost object
   size_t depth_ = 0;
   std::bitset<4096> arrays_;  // which of the outer levels are arrays; deeper levels are only counted
   bool quoted_ = false;

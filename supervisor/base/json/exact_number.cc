@@ -140,12 +140,12 @@ double nearest_double(const Json& value) {
 }
 
 std::strong_ordering compare_numbers(const Json& a, const Json& b) {
-  const Decimal left = decimal_of(a), right = decimal_of(b);
+  const Decimal decimal = decimal_of(a), right = decimal_of(b);
   const auto sign = [](const Decimal& number) { return number.digits.empty() ? 0 : number.negative ? -1 : 1; };
-  if (sign(left) != sign(right)) return sign(left) <=> sign(right);
-  auto order = left.exponent <=> right.exponent;
-  if (order == 0) order = left.digits.compare(right.digits) <=> 0;
-  if (sign(left) >= 0) return order;
+  if (sign(decimal) != sign(right)) return sign(decimal) <=> sign(right);
+  auto order = decimal.exponent <=> right.exponent;
+  if (order == 0) order = decimal.digits.compare(right.digits) <=> 0;
+  if (sign(decimal) >= 0) return order;
   return 0 <=> order;
 }
 

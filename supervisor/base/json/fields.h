@@ -40,5 +40,5 @@ class Fields {
   Result<const Json*> need(std::string_view key);
   const Json& object_;
   std::string path_;
-  std::set<std::string, std::less<>> asked_;
+  std::set<std::string, std::less<>> read_keys_;
 };

@@ -86,8 +86,8 @@ class InsertionOrderedMap {
   template <class K>
   iterator find(const K& key) {
     if (index_.empty()) return std::find_if(begin(), end(), [&key](const auto& pair) { return pair.first == key; });
-    const auto found = index_.find(Sought<K>{key});
-    return found == index_.end() ? end() : *found;
+    const auto it = index_.find(Sought<K>{key});
+    return it == index_.end() ? end() : *it;
   }
   template <class K>
   const_iterator find(const K& key) const {

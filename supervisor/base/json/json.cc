@@ -179,9 +179,9 @@ Error problem_of(std::string_view text, std::string_view repaired, int max_depth
   if (const size_t nul = text.find('\0'); nul != text.npos)
     return {Code::invalid, 0, fmt::format("not JSON: a NUL byte (byte {})", nul + 1), {}, {}};
   ProblemFinder problem(max_depth);
-  for (const std::string_view one : {text, repaired}) {
+  for (const std::string_view name : {text, repaired}) {
     problem = ProblemFinder(max_depth);
-    const std::string small = with_small_numbers(one);
+    const std::string small = with_small_numbers(name);
     Json::sax_parse(small.begin(), small.end(), &problem);
     if (problem.too_deep() || text == repaired) break;
   }

@@ -7,25 +7,25 @@
 
 namespace {
 
-void append_beginning(std::string& text, const Json& value, size_t most) {
+void append_beginning(std::string& text, const Json& value, size_t max) {
   if (value.is_array()) {
     text += '[';
-    for (auto item = value.begin(); item != value.end() && text.size() <= most; ++item) {
+    for (auto item = value.begin(); item != value.end() && text.size() <= max; ++item) {
       if (item != value.begin()) text += ',';
-      append_beginning(text, *item, most);
+      append_beginning(text, *item, max);
     }
     text += ']';
   } else if (value.is_object()) {
     text += '{';
-    for (auto member = value.begin(); member != value.end() && text.size() <= most; ++member) {
+    for (auto member = value.begin(); member != value.end() && text.size() <= max; ++member) {
       if (member != value.begin()) text += ',';
-      append_json_string(text, std::string_view(member.key()).substr(0, most));
+      append_json_string(text, std::string_view(member.key()).substr(0, max));
       text += ':';
-      append_beginning(text, *member, most);
+      append_beginning(text, *member, max);
     }
     text += '}';
   } else if (value.is_string()) {
-    append_json_string(text, std::string_view(value.get_ref<const std::string&>()).substr(0, most));
+    append_json_string(text, std::string_view(value.get_ref<const std::string&>()).substr(0, max));
   } else {
     text += dump_json(value);
   }
@@ -33,8 +33,8 @@ void append_beginning(std::string& text, const Json& value, size_t most) {
 
 }  // namespace
 
-std::string json_beginning(const Json& value, size_t most) {
+std::string json_beginning(const Json& value, size_t max) {
   std::string text;
-  append_beginning(text, value, most);
+  append_beginning(text, value, max);
   return text;
 }

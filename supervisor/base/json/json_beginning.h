@@ -7,4 +7,4 @@
 
 // The text of `value`, up to about `most` bytes: the work does not grow with the size of the value. Each bracket that
 // was opened is closed.
-std::string json_beginning(const Json& value, size_t most);
+std::string json_beginning(const Json& value, size_t max);

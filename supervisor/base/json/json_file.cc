@@ -19,21 +19,21 @@ constexpr size_t kMaxShownKey = 64;  // bytes of a key or a word in a message
 constexpr char kWriteOnce[] = "write it once: all but the last would have no effect";
 constexpr char kSaveAsUtf8[] = "save the file as UTF-8";
 
-struct TextPlace {
+struct TextPosition {
   size_t line = 1, column = 1;
 };
 
 // The line and the column of a byte.
-TextPlace text_place_of(std::string_view text, size_t at) {
-  TextPlace place;
+TextPosition text_position_of(std::string_view text, size_t at) {
+  TextPosition position;
   for (const char c : text.substr(0, at)) {
     if (c == '\n') {
-      place = {place.line + 1, 1};
+      position = {position.line + 1, 1};
     } else if ((static_cast<unsigned char>(c) & 0xc0) != 0x80) {  // no continuation byte
-      place.column++;
+      position.column++;
     }
   }
-  return place;
+  return position;
 }
 
 bool is_word_byte(char c) {
@@ -94,11 +94,11 @@ class JsonFileScan {
     std::map<std::string, size_t, std::less<>> keys;  // and where they stand
   };
 
-  void wrong(size_t at, const std::string& what, std::string remedy = {}, std::string_view kind = "not JSON: ") {
-    const TextPlace place = text_place_of(text_, at);
+  void wrong(size_t at, const std::string& problem, std::string remedy = {}, std::string_view kind = "not JSON: ") {
+    const TextPosition position = text_position_of(text_, at);
     error_ = Error{Code::invalid,
                    0,
-                   fmt::format("{}line {}, column {}: {}", kind, place.line, place.column, what),
+                   fmt::format("{}line {}, column {}: {}", kind, position.line, position.column, problem),
                    std::move(remedy),
                    {}};
   }
@@ -122,7 +122,7 @@ class JsonFileScan {
 
   void cut_off() {
     if (open_.empty()) return wrong(at_, "the file has no value", "begin the file with {");
-    const TextPlace begin = text_place_of(text_, open_.back().begin);
+    const TextPosition begin = text_position_of(text_, open_.back().begin);
     wrong(at_,
           fmt::format("the file ends within the {} that begins in line {}, column {}",
                       open_.back().is_object ? "object" : "list", begin.line, begin.column),
@@ -164,7 +164,7 @@ class JsonFileScan {
       comma_ = at_++;
       expected_ = open.is_object ? Expected::key : Expected::value;
     } else if (c == '}' || c == ']') {
-      const TextPlace begin = text_place_of(text_, open.begin);
+      const TextPosition begin = text_position_of(text_, open.begin);
       wrong(at_, fmt::format("{} does not close the {} of line {}, column {}", c, open.is_object ? '{' : '[',
                              begin.line, begin.column));
     } else {
@@ -182,7 +182,7 @@ class JsonFileScan {
     if (!is_new)
       return wrong(begin,
                    fmt::format("the key \"{}\" is there twice, first in line {}", printable(known->first, kMaxShownKey),
-                               text_place_of(text_, known->second).line),
+                               text_position_of(text_, known->second).line),
                    kWriteOnce, "");
     expected_ = Expected::colon;
   }

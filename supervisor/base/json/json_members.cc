@@ -3,8 +3,8 @@
 #include "supervisor/base/json/json_value.h"
 
 const Json* find_member(const Json& object, std::string_view key) {
-  const auto found = object.find(key);  // of a value that is no object: end()
-  return found == object.end() ? nullptr : &*found;
+  const auto it = object.find(key);  // of a value that is no object: end()
+  return it == object.end() ? nullptr : &*it;
 }
 
 const Json& member(const Json& object, std::string_view key) {

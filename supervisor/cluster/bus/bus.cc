@@ -10,8 +10,8 @@ namespace {
 constexpr std::string_view kNoResponders = "no_responders";
 constexpr std::string_view kTimeout = "timeout";
 
-tl::unexpected<Error> error_of_step(std::string_view step, Code code, std::string what, std::string hint) {
-  Error error{code, 0, std::move(what), std::move(hint), {}};
+tl::unexpected<Error> error_of_step(std::string_view step, Code code, std::string message, std::string hint) {
+  Error error{code, 0, std::move(message), std::move(hint), {}};
   error.step = step;
   return tl::unexpected<Error>(std::move(error));
 }

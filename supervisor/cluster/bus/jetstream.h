@@ -14,7 +14,7 @@ struct JetStreamAnswer {
   std::string error_text;
 };
 
-constexpr int64_t kNoMessageFound = 10'037;
+constexpr int64_t kNoSuchMessage = 10'037;
 constexpr int64_t kStreamNameInUse = 10'058;
 constexpr int64_t kStreamNotFound = 10'059;
 

@@ -19,7 +19,7 @@ constexpr const char* kOperation = "KV-Operation";
 constexpr size_t kHeaderRoom = 1 << 10;  // bytes of a value's headers
 
 // What the functions of one bucket share; they may outlive it.
-struct BucketPlace {
+struct BucketSubjects {
   std::shared_ptr<NatsCore> core;
   std::string name;
   BucketSettings settings;
@@ -35,9 +35,9 @@ struct BucketPlace {
   }
 };
 
-Json stream_settings(const BucketPlace& place) {
-  return {{"name", stream_of(place.name)},
-          {"subjects", Json::array({subject_of(place.name, ">")})},
+Json stream_settings(const BucketSubjects& bucket) {
+  return {{"name", stream_of(bucket.name)},
+          {"subjects", Json::array({subject_of(bucket.name, ">")})},
           {"retention", "limits"},
           {"storage", "file"},
           {"discard", "new"},
@@ -45,15 +45,15 @@ Json stream_settings(const BucketPlace& place) {
           {"max_consumers", -1},
           {"max_msgs", -1},
           {"max_bytes", -1},
-          {"max_msg_size", place.settings.max_value_bytes + kHeaderRoom},
-          {"num_replicas", place.settings.replicas},
+          {"max_msg_size", bucket.settings.max_value_bytes + kHeaderRoom},
+          {"num_replicas", bucket.settings.replicas},
           {"deny_delete", true},
           {"allow_rollup_hdrs", true},
           {"allow_direct", true}};
 }
 
-WatchedBucket watched(const BucketPlace& place, std::string filter) {
-  return {place.name, std::move(filter), place.settings.max_watched_bytes, dump_json(stream_settings(place))};
+WatchedBucket watched(const BucketSubjects& bucket, std::string filter) {
+  return {bucket.name, std::move(filter), bucket.settings.max_watched_bytes, dump_json(stream_settings(bucket))};
 }
 
 // The last message of a key: a value, or its removal.
@@ -68,13 +68,13 @@ bool says_removed(std::string_view headers) {
          headers.find("\r\nKV-Operation: PURGE\r\n") != headers.npos;
 }
 
-Task<Result<LastMessage>> last_message(BucketPlace place, std::string key) {
-  const std::string action = place.action("read", key);
-  const Json body = {{"last_by_subj", subject_of(place.name, key)}};
-  OutgoingMessage question = jetstream_question("STREAM.MSG.GET." + stream_of(place.name), body);
-  CO_TRY(const JetStreamAnswer answer, co_await ask_jetstream(place.core, std::move(question), action, place.limit));
+Task<Result<LastMessage>> last_message(BucketSubjects bucket, std::string key) {
+  const std::string action = bucket.action("read", key);
+  const Json body = {{"last_by_subj", subject_of(bucket.name, key)}};
+  OutgoingMessage question = jetstream_question("STREAM.MSG.GET." + stream_of(bucket.name), body);
+  CO_TRY(const JetStreamAnswer answer, co_await ask_jetstream(bucket.core, std::move(question), action, bucket.limit));
   LastMessage last;
-  if (answer.error_code == kNoMessageFound) co_return last;
+  if (answer.error_code == kNoSuchMessage) co_return last;
   if (answer.error_code != 0) co_return jetstream_error(action, answer);
   const auto message = answer.object.find("message");
   if (message == answer.object.end() || !message->is_object())
@@ -87,16 +87,16 @@ Task<Result<LastMessage>> last_message(BucketPlace place, std::string key) {
 }
 
 // Writes a value, or with `operation` its removal, if the key's last revision is `expected`; nullopt: always.
-Task<Result<KvWrite>> write(BucketPlace place, std::string key, std::string bytes, std::optional<uint64_t> expected,
+Task<Result<KvWrite>> write(BucketSubjects bucket, std::string key, std::string bytes, std::optional<uint64_t> expected,
                             std::string operation) {
-  CO_CHECKED(place.check(key, bytes));
-  const std::string action = place.action(operation.empty() ? "write" : "remove", key);
+  CO_CHECKED(bucket.check(key, bytes));
+  const std::string action = bucket.action(operation.empty() ? "write" : "remove", key);
   OutgoingMessage message;
-  message.subject = subject_of(place.name, key);
+  message.subject = subject_of(bucket.name, key);
   message.bytes = std::move(bytes);
   if (expected) message.headers.emplace_back(kExpectedRevision, std::to_string(*expected));
   if (!operation.empty()) message.headers.emplace_back(kOperation, operation);
-  CO_TRY(const JetStreamAnswer answer, co_await ask_jetstream(place.core, std::move(message), action, place.limit));
+  CO_TRY(const JetStreamAnswer answer, co_await ask_jetstream(bucket.core, std::move(message), action, bucket.limit));
   KvWrite outcome;
   if (is_revision_conflict(answer)) co_return outcome;
   if (answer.error_code != 0) co_return jetstream_error(action, answer);
@@ -106,9 +106,9 @@ Task<Result<KvWrite>> write(BucketPlace place, std::string key, std::string byte
   co_return outcome;
 }
 
-Task<Result<std::optional<KvEntry>>> get_value(BucketPlace place, std::string key) {
+Task<Result<std::optional<KvEntry>>> get_value(BucketSubjects bucket, std::string key) {
   CO_CHECKED(check_subject(key));
-  CO_TRY(LastMessage last, co_await last_message(std::move(place), std::move(key)));
+  CO_TRY(LastMessage last, co_await last_message(std::move(bucket), std::move(key)));
   std::optional<KvEntry> entry;
   if (last.revision > 0 && !last.is_removal) {
     entry.emplace();
@@ -118,33 +118,33 @@ Task<Result<std::optional<KvEntry>>> get_value(BucketPlace place, std::string ke
   co_return entry;
 }
 
-Task<Result<uint64_t>> put_value(BucketPlace place, std::string key, std::string bytes) {
-  CO_TRY(const KvWrite outcome, co_await write(std::move(place), std::move(key), std::move(bytes), std::nullopt, ""));
+Task<Result<uint64_t>> put_value(BucketSubjects bucket, std::string key, std::string bytes) {
+  CO_TRY(const KvWrite outcome, co_await write(std::move(bucket), std::move(key), std::move(bytes), std::nullopt, ""));
   co_return outcome.revision;
 }
 
-Task<Result<KvWrite>> create_value(BucketPlace place, std::string key, std::string bytes) {
-  CO_TRY(KvWrite outcome, co_await write(place, key, bytes, 0, ""));
+Task<Result<KvWrite>> create_value(BucketSubjects bucket, std::string key, std::string bytes) {
+  CO_TRY(KvWrite outcome, co_await write(bucket, key, bytes, 0, ""));
   if (outcome.written) co_return outcome;
-  CO_TRY(const LastMessage last, co_await last_message(place, key));
+  CO_TRY(const LastMessage last, co_await last_message(bucket, key));
   if (!last.is_removal) co_return outcome;
   // The last message is the removal of an earlier value: the new one follows that.
-  CO_TRY(outcome, co_await write(std::move(place), std::move(key), std::move(bytes), last.revision, ""));
+  CO_TRY(outcome, co_await write(std::move(bucket), std::move(key), std::move(bytes), last.revision, ""));
   co_return outcome;
 }
 
-Task<Result<std::vector<std::string>>> list_keys(BucketPlace place) {
-  const std::string action = place.action("list", ">");
-  auto watch = watch_jetstream_bucket(place.core, watched(place, ">"));
+Task<Result<std::vector<std::string>>> list_keys(BucketSubjects bucket) {
+  const std::string action = bucket.action("list", ">");
+  auto watch = watch_jetstream_bucket(bucket.core, watched(bucket, ">"));
   std::vector<std::string> keys;
   bool late = false;
-  const Deadline deadline(place.core->loop(), place.limit, [&watch, &late] {
+  const Deadline deadline(bucket.core->loop(), bucket.limit, [&watch, &late] {
     late = true;
     watch.reset();
   });
   for (;;) {
     auto next = co_await watch->next();
-    if (late) co_return timeout_error(action, place.limit);
+    if (late) co_return timeout_error(action, bucket.limit);
     CO_TRY(KvChange change, std::move(next));
     if (change.kind == KvChange::Kind::current) break;
     if (change.kind == KvChange::Kind::value) keys.push_back(std::move(change.key));
@@ -157,28 +157,28 @@ Task<Result<std::vector<std::string>>> list_keys(BucketPlace place) {
 
 class JetStreamBucket : public KvBucket {
  public:
-  explicit JetStreamBucket(BucketPlace place) : place_(std::move(place)) {}
-  Task<Result<std::optional<KvEntry>>> get(std::string key) override { return get_value(place_, std::move(key)); }
+  explicit JetStreamBucket(BucketSubjects bucket) : subjects_(std::move(bucket)) {}
+  Task<Result<std::optional<KvEntry>>> get(std::string key) override { return get_value(subjects_, std::move(key)); }
   Task<Result<uint64_t>> put(std::string key, std::string bytes) override {
-    return put_value(place_, std::move(key), std::move(bytes));
+    return put_value(subjects_, std::move(key), std::move(bytes));
   }
   Task<Result<KvWrite>> create(std::string key, std::string bytes) override {
-    return create_value(place_, std::move(key), std::move(bytes));
+    return create_value(subjects_, std::move(key), std::move(bytes));
   }
   Task<Result<KvWrite>> update(std::string key, std::string bytes, uint64_t revision) override {
-    return write(place_, std::move(key), std::move(bytes), revision, "");
+    return write(subjects_, std::move(key), std::move(bytes), revision, "");
   }
   Task<Result<KvWrite>> remove(std::string key, std::optional<uint64_t> revision) override {
-    return write(place_, std::move(key), "", revision, "DEL");
+    return write(subjects_, std::move(key), "", revision, "DEL");
   }
-  Task<Result<std::vector<std::string>>> keys() override { return list_keys(place_); }
+  Task<Result<std::vector<std::string>>> keys() override { return list_keys(subjects_); }
   Result<std::unique_ptr<KvWatch>> watch(std::string filter) override {
     CHECKED(check_filter(filter));
-    return watch_jetstream_bucket(place_.core, watched(place_, std::move(filter)));
+    return watch_jetstream_bucket(subjects_.core, watched(subjects_, std::move(filter)));
   }
 
  private:
-  const BucketPlace place_;
+  const BucketSubjects subjects_;
 };
 
 }  // namespace
@@ -186,21 +186,21 @@ class JetStreamBucket : public KvBucket {
 Task<Result<std::unique_ptr<KvBucket>>> open_jetstream_bucket(std::shared_ptr<NatsCore> core, std::string name,
                                                               BucketSettings settings,
                                                               std::chrono::milliseconds limit) {
-  BucketPlace place;
-  place.core = std::move(core);
-  place.name = std::move(name);
-  place.settings = settings;
-  place.limit = limit;
-  const std::string action = fmt::format("open the bucket '{}'", place.name);
-  OutgoingMessage look = jetstream_question("STREAM.INFO." + stream_of(place.name), Json::object());
-  CO_TRY(JetStreamAnswer answer, co_await ask_jetstream(place.core, std::move(look), action, limit));
+  BucketSubjects bucket;
+  bucket.core = std::move(core);
+  bucket.name = std::move(name);
+  bucket.settings = settings;
+  bucket.limit = limit;
+  const std::string action = fmt::format("open the bucket '{}'", bucket.name);
+  OutgoingMessage message = jetstream_question("STREAM.INFO." + stream_of(bucket.name), Json::object());
+  CO_TRY(JetStreamAnswer answer, co_await ask_jetstream(bucket.core, std::move(message), action, limit));
   if (answer.error_code == kStreamNotFound) {
-    OutgoingMessage create = jetstream_question("STREAM.CREATE." + stream_of(place.name), stream_settings(place));
-    CO_TRY(answer, co_await ask_jetstream(place.core, std::move(create), action, limit));
+    OutgoingMessage create = jetstream_question("STREAM.CREATE." + stream_of(bucket.name), stream_settings(bucket));
+    CO_TRY(answer, co_await ask_jetstream(bucket.core, std::move(create), action, limit));
     if (answer.error_code == kStreamNameInUse) answer.error_code = 0;  // another node was faster
   }
   if (answer.error_code != 0) co_return jetstream_error(action, answer);
-  co_return std::unique_ptr<KvBucket>(std::make_unique<JetStreamBucket>(std::move(place)));
+  co_return std::unique_ptr<KvBucket>(std::make_unique<JetStreamBucket>(std::move(bucket)));
 }
 
 }  // namespace cluster

@@ -95,8 +95,8 @@ class ConsumerRun {
 
  private:
   // What take_messages() left: no message, perhaps some, or the consumer is lost.
-  enum class Taken { all, some, lost };
-  Taken take_messages();
+  enum class DeliveryState { all, some, lost };
+  DeliveryState take_messages();
   bool take_message(BusMessage message);
   bool answer_flow_control(std::string subject);
   void finish_initial();
@@ -108,7 +108,7 @@ class ConsumerRun {
   uint64_t initial_ = 0;      // how many messages the consumer began with
   bool is_current_ = false;
   bool goes_on_ = false;  // begins with the last message of the consumer before
-  Monotonic::time_point heard_ = Monotonic::now();
+  Monotonic::time_point last_received_ = Monotonic::now();
 };
 
 Task<bool> ConsumerRun::run() {
@@ -146,7 +146,7 @@ Task<bool> ConsumerRun::run() {
   initial_ = number_member(answer->object, "num_pending");
   if (const auto delivered = answer->object.find("delivered"); delivered != answer->object.end())
     initial_ += delivered->is_object() ? number_member(*delivered, "consumer_seq") : 0;
-  heard_ = Monotonic::now();
+  last_received_ = Monotonic::now();
   if (goes_on_ && initial_ == 0) {  // the server has lost the last message
     state.last = {};
     co_return false;
@@ -154,9 +154,10 @@ Task<bool> ConsumerRun::run() {
   if (!goes_on_) state.changes->begin_all();
   if (initial_ == 0) finish_initial();
   while (!state.changes->ended() && state.core->state() != BusState::closed) {
-    const Taken taken = take_messages();
-    if (taken == Taken::lost || state.connects != connects || Monotonic::now() - heard_ > kSilence) break;
-    if (taken == Taken::some) {
+    const DeliveryState messages = take_messages();
+    if (messages == DeliveryState::lost || state.connects != connects || Monotonic::now() - last_received_ > kSilence)
+      break;
+    if (messages == DeliveryState::some) {
       co_await next_turn(state.core->loop());
       continue;
     }
@@ -165,14 +166,14 @@ Task<bool> ConsumerRun::run() {
   co_return is_current_;
 }
 
-ConsumerRun::Taken ConsumerRun::take_messages() {
+ConsumerRun::DeliveryState ConsumerRun::take_messages() {
   for (int i = 0; i < kMessagesInTurn; i++) {
     std::optional<BusMessage> message = subscribed_.feed->take();
-    if (!message) return Taken::all;
-    if (message->bytes.empty() || !take_message(*std::move(message))) return Taken::lost;
-    heard_ = Monotonic::now();
+    if (!message) return DeliveryState::all;
+    if (message->bytes.empty() || !take_message(*std::move(message))) return DeliveryState::lost;
+    last_received_ = Monotonic::now();
   }
-  return Taken::some;
+  return DeliveryState::some;
 }
 
 bool ConsumerRun::take_message(BusMessage message) {
@@ -244,7 +245,7 @@ Task<> keep_watching(std::shared_ptr<WatchState> state) {
 class JetStreamWatch : public KvWatch {
  public:
   explicit JetStreamWatch(std::shared_ptr<WatchState> state) : state_(std::move(state)), tasks_(state_->core->loop()) {
-    place_ = state_->core->inner_observers().add([watched = std::weak_ptr(state_)](const BusNotice& notice) {
+    position_ = state_->core->inner_observers().add([watched = std::weak_ptr(state_)](const BusNotice& notice) {
       const auto alive = watched.lock();
       if (!alive || notice.kind != BusNotice::Kind::state) return;
       if (notice.state == BusState::connected) alive->connects++;
@@ -259,7 +260,7 @@ class JetStreamWatch : public KvWatch {
 
  private:
   std::shared_ptr<WatchState> state_;
-  ObserverList<BusObserver>::Place place_;
+  ObserverList<BusObserver>::Place position_;
   Scope tasks_;
 };
 

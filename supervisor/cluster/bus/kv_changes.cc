@@ -11,26 +11,26 @@ constexpr size_t kKeyOverhead = 128;  // bytes that a key takes beside itself, k
 
 }  // namespace
 
-void KvChanges::begin_all() { told_.emplace(); }
+void KvChanges::begin_all() { reported_.emplace(); }
 
 void KvChanges::end_all() {
-  const auto told = std::exchange(told_, std::nullopt);
-  std::set<std::string> gone;
-  for (const auto& [key, known] : known_)
-    if (told && !told->contains(key)) gone.insert(key);
-  for (const std::string& key : gone) removed(key, 0);
+  const auto report = std::exchange(reported_, std::nullopt);
+  std::set<std::string> missing;
+  for (const auto& [key, known] : keys_)
+    if (report && !report->contains(key)) missing.insert(key);
+  for (const std::string& key : missing) removed(key, 0);
   if (has_unread_current_) std::erase(order_, std::string());  // it comes behind the latest changes
   has_unread_current_ = true;
   order_.emplace_back();
   wake();
 }
 
-void KvChanges::value(std::string key, std::string bytes, uint64_t revision, uint64_t made) {
-  if (told_) told_->insert(key);
-  const auto [place, is_new] = known_.try_emplace(key, Known{revision, made});
+void KvChanges::value(std::string key, std::string bytes, uint64_t revision, uint64_t count) {
+  if (reported_) reported_->insert(key);
+  const auto [slot, is_new] = keys_.try_emplace(key, KeyState{revision, count});
   if (is_new) bytes_ += key.size() + kKeyOverhead;
-  if (!is_new && place->second.revision == revision && place->second.made == made) return;
-  place->second = Known{revision, made};
+  if (!is_new && slot->second.revision == revision && slot->second.produced == count) return;
+  slot->second = KeyState{revision, count};
   KvChange change;
   change.key = std::move(key);
   change.bytes = std::move(bytes);
@@ -39,8 +39,8 @@ void KvChanges::value(std::string key, std::string bytes, uint64_t revision, uin
 }
 
 void KvChanges::removed(const std::string& key, uint64_t revision) {
-  if (told_) told_->erase(key);
-  if (known_.erase(key) == 0) return;
+  if (reported_) reported_->erase(key);
+  if (keys_.erase(key) == 0) return;
   bytes_ -= key.size() + kKeyOverhead;
   KvChange change;
   change.kind = KvChange::Kind::removed;
@@ -50,14 +50,14 @@ void KvChanges::removed(const std::string& key, uint64_t revision) {
 }
 
 void KvChanges::add(KvChange change) {
-  const auto [place, is_new] = unread_.try_emplace(change.key);
+  const auto [slot, is_new] = unread_.try_emplace(change.key);
   if (is_new) {
     order_.push_back(change.key);
     bytes_ += change.key.size() + kKeyOverhead;
   }
   bytes_ += change.bytes.size();
-  bytes_ -= place->second.bytes.size();
-  place->second = std::move(change);
+  bytes_ -= slot->second.bytes.size();
+  slot->second = std::move(change);
   if (bytes_ > max_bytes_)
     end(Error{Code::exhausted, 0, fmt::format("the bucket '{}' has more than {} bytes to watch", bucket_, max_bytes_),
               "read faster, or raise max_watched_bytes"});
@@ -79,9 +79,9 @@ std::optional<KvChange> KvChanges::take() {
     has_unread_current_ = false;
     return change;
   }
-  const auto found = unread_.find(key);
-  change = std::move(found->second);
-  unread_.erase(found);
+  const auto it = unread_.find(key);
+  change = std::move(it->second);
+  unread_.erase(it);
   bytes_ -= key.size() + kKeyOverhead + change.bytes.size();
   return change;
 }

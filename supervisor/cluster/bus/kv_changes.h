@@ -25,7 +25,7 @@ class KvChanges {
   void begin_all();
   void end_all();
   // `made` tells two values with the same revision apart: a lost bucket begins again at revision 1.
-  void value(std::string key, std::string bytes, uint64_t revision, uint64_t made);
+  void value(std::string key, std::string bytes, uint64_t revision, uint64_t count);
   void removed(const std::string& key, uint64_t revision);
 
   // next() returns this error at once. The first call counts.
@@ -34,9 +34,9 @@ class KvChanges {
   static Task<Result<KvChange>> next(std::shared_ptr<KvChanges> changes);
 
  private:
-  struct Known {
+  struct KeyState {
     uint64_t revision;
-    uint64_t made;
+    uint64_t produced;
   };
   void add(KvChange change);
   std::optional<KvChange> take();
@@ -45,12 +45,12 @@ class KvChanges {
   Loop& loop_;
   const std::string bucket_;
   const size_t max_bytes_;
-  std::map<std::string, Known> known_;      // the keys with a value
+  std::map<std::string, KeyState> keys_;    // the keys with a value
   std::map<std::string, KvChange> unread_;  // by key
   std::deque<std::string> order_;           // keys of unread_; empty: `current`
   bool has_unread_current_ = false;
-  std::optional<std::set<std::string>> told_;  // between begin_all() and end_all()
-  size_t bytes_ = 0;                           // of known_ and unread_
+  std::optional<std::set<std::string>> reported_;  // between begin_all() and end_all()
+  size_t bytes_ = 0;                               // of known_ and unread_
   std::optional<Error> ended_;
   OneShot<>::Resolver reader_;  // the task that waits in next()
 };

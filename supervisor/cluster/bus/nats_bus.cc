@@ -15,10 +15,10 @@ constexpr size_t kMaxClientName = 64;
 
 Result<> check_server(std::string_view server, bool wants_tls) {
   const std::string_view scheme = server.substr(0, server.find("://"));
-  const bool known = (scheme == "tls" || scheme == "nats") && server.size() > scheme.size() + 3;
-  const std::string_view host = known ? server.substr(scheme.size() + 3) : std::string_view();
+  const bool is_known_scheme = (scheme == "tls" || scheme == "nats") && server.size() > scheme.size() + 3;
+  const std::string_view host = is_known_scheme ? server.substr(scheme.size() + 3) : std::string_view();
   const bool plain = host.find_first_of("@/ ,?#") == host.npos && printable(host) == host;
-  if (!known || !plain || host.find(':') == host.npos)
+  if (!is_known_scheme || !plain || host.find(':') == host.npos)
     return fail(Code::invalid, fmt::format("the server '{}'", printable(server, 100)),
                 "write nats://HOST:PORT or tls://HOST:PORT, without a user");
   if (wants_tls != (scheme == "tls"))

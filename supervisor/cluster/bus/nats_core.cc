@@ -80,8 +80,8 @@ Task<Result<>> NatsCore::connect(std::shared_ptr<NatsCore> core) {
     connected->feed->push(BusMessage());
     handover->arrived(connected);
   });
-  const auto told = co_await MessageFeed::next(connected->feed);
-  if (!told) co_return tl::unexpected<Error>(told.error());
+  const auto report = co_await MessageFeed::next(connected->feed);
+  if (!report) co_return tl::unexpected<Error>(report.error());
   const std::lock_guard lock(outcome->mutex);
   co_return *outcome->result;
 }
@@ -210,8 +210,8 @@ void NatsCore::apply(const NatsNews& news) {
   max_payload_ = news.max_payload;
   if (!news.text.empty()) status_ = news.text;
   for (const std::string& token : news.failed_requests)
-    if (const auto found = waiting_.find(token); found != waiting_.end())
-      found->second.resolve(fail(Code::unavailable, "the request could not be sent", kConnectionRemedy));
+    if (const auto it = waiting_.find(token); it != waiting_.end())
+      it->second.resolve(fail(Code::unavailable, "the request could not be sent", kConnectionRemedy));
   if (news.connects > connects_) {
     if (connects_ > 0) stats_.reconnects += news.connects - connects_;
     connects_ = news.connects;
@@ -245,12 +245,12 @@ void NatsCore::read_replies() {
   if (!replies_) return;
   while (std::optional<BusMessage> reply = replies_->take()) {
     const std::string_view subject = reply->subject;
-    const auto found = waiting_.find(subject.substr(subject.rfind('.') + 1));
-    if (found == waiting_.end() || !found->second.is_wanted()) {
+    const auto it = waiting_.find(subject.substr(subject.rfind('.') + 1));
+    if (it == waiting_.end() || !it->second.is_wanted()) {
       stats_.unknown_replies++;
       continue;
     }
-    found->second.resolve(*std::move(reply));
+    it->second.resolve(*std::move(reply));
   }
 }
 

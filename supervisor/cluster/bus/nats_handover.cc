@@ -44,13 +44,13 @@ void NatsHandover::arrived(const std::shared_ptr<NatsTarget>& target) {
 
 NatsNews NatsHandover::take() {
   const std::lock_guard lock(mutex_);
-  NatsNews taken = news_;
+  NatsNews nats_news = news_;
   news_.unsent = 0;
   news_.refusals.clear();
   news_.failed_requests.clear();
   news_.arrivals.clear();
-  for (const auto& target : taken.arrivals) target->is_announced = false;
-  return taken;
+  for (const auto& target : nats_news.arrivals) target->is_announced = false;
+  return nats_news;
 }
 
 void NatsHandover::close() {
@@ -68,20 +68,20 @@ void* enter_target(std::shared_ptr<NatsTarget> target) {
 }
 
 void leave_target(void* number) {
-  std::shared_ptr<NatsTarget> left;
+  std::shared_ptr<NatsTarget> target;
   TargetTable& table = target_table();
   const std::lock_guard lock(table.mutex);
-  const auto found = table.targets.find(reinterpret_cast<uintptr_t>(number));
-  if (found == table.targets.end()) return;
-  left = std::move(found->second);
-  table.targets.erase(found);
+  const auto it = table.targets.find(reinterpret_cast<uintptr_t>(number));
+  if (it == table.targets.end()) return;
+  target = std::move(it->second);
+  table.targets.erase(it);
 }
 
 std::shared_ptr<NatsTarget> find_target(void* number) {
   TargetTable& table = target_table();
   const std::lock_guard lock(table.mutex);
-  const auto found = table.targets.find(reinterpret_cast<uintptr_t>(number));
-  return found == table.targets.end() ? nullptr : found->second;
+  const auto it = table.targets.find(reinterpret_cast<uintptr_t>(number));
+  return it == table.targets.end() ? nullptr : it->second;
 }
 
 }  // namespace cluster

@@ -86,7 +86,7 @@ Result<std::unique_ptr<NatsSender>> NatsSender::start(std::shared_ptr<NatsHandov
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  Result<> made;
+  Result<> created;
   try {
     const std::lock_guard lock(senders.mutex);  // end() finds the handle
     *handle = std::thread([shared, end]() mutable {
@@ -96,10 +96,10 @@ Result<std::unique_ptr<NatsSender>> NatsSender::start(std::shared_ptr<NatsHandov
     });
   } catch (const std::exception& e) {
     end();
-    made = fail(Code::internal, std::string("start a thread: ") + e.what());
+    created = fail(Code::internal, std::string("start a thread: ") + e.what());
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  CHECKED(std::move(made));
+  CHECKED(std::move(created));
   return std::unique_ptr<NatsSender>(new NatsSender(std::move(shared)));
 }
 

@@ -94,9 +94,9 @@ int64_t pause_before(natsConnection*, int attempts, void* closure) {
 Result<std::string> with_seed(const std::string& file,
                               const std::function<Result<std::string>(const std::string&)>& use) {
   TRY(std::string seed, read_nkey_seed(file));
-  Result<std::string> made = use(seed);
+  Result<std::string> text = use(seed);
   sodium_memzero(seed.data(), seed.size());
-  return made;
+  return text;
 }
 
 natsStatus sign_nonce(char** error, unsigned char** signature, int* size, const char* nonce, void* closure) {
@@ -130,8 +130,8 @@ std::string mark_of(natsMsg* message, std::string_view reply, NatsTarget::Mark m
   if (mark == NatsTarget::Mark::none) return {};
   const std::string status = header_of(message, "Status");
   if (mark == NatsTarget::Mark::reply) {
-    const bool nobody = status == "503" && callback_functions().data_length(message) == 0;
-    return {nobody ? kMarkNoResponders : kMarkPlain};
+    const bool no_responders = status == "503" && callback_functions().data_length(message) == 0;
+    return {no_responders ? kMarkNoResponders : kMarkPlain};
   }
   if (status == "100" && !reply.starts_with("$JS.ACK."))
     return kMarkHeartbeat + header_of(message, "Nats-Last-Consumer");
@@ -187,8 +187,8 @@ Result<natsOptions*> NatsSession::make_options(const BusSettings& settings) {
   std::vector<const char*> servers;
   for (const std::string& server : settings.servers) servers.push_back(server.c_str());
   const char* failed = nullptr;
-  auto set = [&failed](const char* what, natsStatus status) {
-    if (status != NATS_OK && !failed) failed = what;
+  auto set = [&failed](const char* kind, natsStatus status) {
+    if (status != NATS_OK && !failed) failed = kind;
   };
   set("servers", nats_->set_servers(options, servers.data(), static_cast<int>(servers.size())));
   set("name", nats_->set_name(options, settings.name.c_str()));
@@ -282,14 +282,14 @@ NatsSession::~NatsSession() {
 
 void NatsSession::publish(const OutgoingMessage& message) {
   if (!connection_) return;
-  natsMsg* made = nullptr;
+  natsMsg* created = nullptr;
   natsStatus status =
-      nats_->message_create(&made, message.subject.c_str(), message.reply.empty() ? nullptr : message.reply.c_str(),
+      nats_->message_create(&created, message.subject.c_str(), message.reply.empty() ? nullptr : message.reply.c_str(),
                             message.bytes.data(), static_cast<int>(message.bytes.size()));
   for (const auto& [name, value] : message.headers)
-    if (status == NATS_OK) status = nats_->header_set(made, name.c_str(), value.c_str());
-  if (status == NATS_OK) status = nats_->publish(connection_, made);
-  if (made) nats_->message_destroy(made);
+    if (status == NATS_OK) status = nats_->header_set(created, name.c_str(), value.c_str());
+  if (status == NATS_OK) status = nats_->publish(connection_, created);
+  if (created) nats_->message_destroy(created);
   if (status == NATS_OK) return;
   handover_->change([&message](NatsNews& news) {
     news.unsent++;
@@ -316,10 +316,10 @@ void NatsSession::subscribe(void* target, const std::string& filter, const std::
 
 void NatsSession::unsubscribe(void* target) {
   leave_target(target);
-  const auto found = subscriptions_.find(target);
-  if (found == subscriptions_.end()) return;
-  nats_->subscription_destroy(found->second);
-  subscriptions_.erase(found);
+  const auto it = subscriptions_.find(target);
+  if (it == subscriptions_.end()) return;
+  nats_->subscription_destroy(it->second);
+  subscriptions_.erase(it);
 }
 
 bool wait_for_ended_subscriptions(std::chrono::milliseconds limit) {

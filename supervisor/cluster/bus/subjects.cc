@@ -58,9 +58,9 @@ Result<> check_bucket_name(std::string_view name) {
 
 bool matches(std::string_view filter, std::string_view subject) {
   for (bool more_filter = true, more_subject = true;;) {
-    const std::string_view wanted = take_token(filter, more_filter);
-    if (wanted == ">") return true;
-    if (const std::string_view token = take_token(subject, more_subject); wanted != "*" && wanted != token)
+    const std::string_view requested = take_token(filter, more_filter);
+    if (requested == ">") return true;
+    if (const std::string_view token = take_token(subject, more_subject); requested != "*" && requested != token)
       return false;
     if (!more_filter || !more_subject) return more_filter == more_subject;
   }

@@ -14,7 +14,7 @@
 namespace cluster {
 namespace {
 
-constexpr size_t kAskedAtOnce = 64;
+constexpr size_t kMaxConcurrentQuestions = 64;
 constexpr size_t kMaxRowsInAll = 5000;
 constexpr size_t kMaxNodes = 5000;
 
@@ -88,7 +88,7 @@ Task<> ask_some(RunningQuery& running) {
   if (--running.asking == 0) running.loop.defer([done = running.done] { done->fire(); });
 }
 
-bool is_asked(const NodeView& node) {
+bool is_requested(const NodeView& node) {
   return node.state == NodeState::alive || node.state == NodeState::doubted || node.state == NodeState::drained;
 }
 
@@ -105,10 +105,10 @@ Task<Result<ClusterQueryResult>> query_all_nodes(Loop& loop, NodeLink& link, Clu
     if (after.empty()) break;
   }
   for (const auto& node : result.nodes)
-    if (is_asked(node)) running.nodes.push_back(node.name);
+    if (is_requested(node)) running.nodes.push_back(node.name);
   {
     Scope tasks(loop);
-    running.asking = std::min(kAskedAtOnce, running.nodes.size());
+    running.asking = std::min(kMaxConcurrentQuestions, running.nodes.size());
     for (size_t i = running.asking; i > 0; i--) tasks.spawn(ask_some(running));
     if (!running.nodes.empty()) co_await *running.done;
   }

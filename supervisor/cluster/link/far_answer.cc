@@ -16,13 +16,13 @@ std::optional<mcp::Caching> caching_of(const Json& result) {
   const auto ttl = result.find("ttlMs"), scope = result.find("cacheScope");
   if (ttl == result.end() || !ttl->is_number_unsigned() || scope == result.end()) return {};
   return mcp::Caching{ttl->get<int64_t>(),
-                      *scope == "public" ? mcp::Caching::Scope::everybody : mcp::Caching::Scope::requester};
+                      *scope == "public" ? mcp::Caching::Scope::all_users : mcp::Caching::Scope::requester};
 }
 
 mcp::ResultMeta meta_of(const Json& result, const ResultForm& form) {
   mcp::ResultMeta meta;
-  if (const auto found = result.find("_meta"); found != result.end() && found->is_object())
-    for (const auto& [key, value] : found->items())
+  if (const auto it = result.find("_meta"); it != result.end() && it->is_object())
+    for (const auto& [key, value] : it->items())
       if (key != mcp::meta_key::kServerInfo && key != mcp::meta_key::kNotRun) meta[key] = dump_json(value);
   meta[kNodeKey] = dump_json(form.node);
   return meta;

@@ -73,7 +73,7 @@ Task<> FarConnection::open() {
     was_silent_ = false;
     socket_ = Fd(::fcntl(opened->socket.get(), F_DUPFD_CLOEXEC, 0));
     auto transport = std::make_unique<upstream::SocketTransport>(loop_, std::move(opened->socket));
-    heard_ = 0;
+    received_ = 0;
     silent_turns_ = 0;
     client_ = std::make_shared<upstream::Client>(loop_, reading_, std::move(transport), upstream::Variables{},
                                                  upstream::Client::Listener{});
@@ -103,11 +103,11 @@ void FarConnection::begin_watch() {
 // signs of life come as often as on a fast one.
 Task<> FarConnection::watch() {
   for (silent_turns_ = 0; uses_ > 0;) {
-    if (client_ && !client_->over() && Monotonic::now() - asked_ >= kAskEvery) tasks_.spawn(ask_for_sign(client_));
+    if (client_ && !client_->over() && Monotonic::now() - ping_sent_ >= kAskEvery) tasks_.spawn(ask_for_sign(client_));
     co_await sleep_for(loop_, kTurn);
     if (!client_ || client_->over()) continue;
-    const uint64_t before = std::exchange(heard_, client_->bytes_heard());
-    const bool is_silent = heard_ == before && !client_->is_taking() && !client_->is_sending();
+    const uint64_t before = std::exchange(received_, client_->received_bytes());
+    const bool is_silent = received_ == before && !client_->is_taking() && !client_->is_sending();
     silent_turns_ = is_silent ? silent_turns_ + 1 : 0;
     if (silent_turns_ >= kDoubtfulTurns) begin_open();
     if (silent_turns_ >= kSilentTurns) give_up();
@@ -116,12 +116,12 @@ Task<> FarConnection::watch() {
 }
 
 Task<> FarConnection::ask_for_sign(std::shared_ptr<upstream::Client> client) {
-  asked_ = Monotonic::now();
-  const auto begun = asked_;
+  ping_sent_ = Monotonic::now();
+  const auto started = ping_sent_;
   upstream::Client::Request order{"server/discover"};
   order.limit = kAskLimit;
   const auto answer = co_await client->request(std::move(order));
-  if (answer) hops_.add(std::chrono::duration_cast<std::chrono::microseconds>(Monotonic::now() - begun));
+  if (answer) hops_.add(std::chrono::duration_cast<std::chrono::microseconds>(Monotonic::now() - started));
 }
 
 // The client reads the end of the stream, and its requests fail.

@@ -61,9 +61,9 @@ class FarConnection {
   const NodeClient for_client_;
   HopTimes& hops_;
   std::shared_ptr<upstream::Client> client_;  // nullptr: not open
-  uint64_t heard_ = 0;                        // bytes of client_, at the last turn of watch()
+  uint64_t received_ = 0;                     // bytes of client_, at the last turn of watch()
   int silent_turns_ = 0;                      // of watch(), without a byte
-  Monotonic::time_point asked_{};             // for a sign of life
+  Monotonic::time_point ping_sent_{};         // for a sign of life
   Fd socket_;                                 // of client_, to end it
   Error why_;                                 // why it could not be opened
   std::vector<std::shared_ptr<Event>> waiting_;

@@ -9,7 +9,7 @@
 
 namespace cluster {
 
-Task<Result<std::string>> read_first_line(Loop& loop, AsyncFd& socket, size_t most, std::chrono::milliseconds limit) {
+Task<Result<std::string>> read_first_line(Loop& loop, AsyncFd& socket, size_t max, std::chrono::milliseconds limit) {
   std::string line;
   bool is_late = false;
   const Deadline late(loop, limit, [&] {
@@ -27,9 +27,9 @@ Task<Result<std::string>> read_first_line(Loop& loop, AsyncFd& socket, size_t mo
     if (peeked < 0) co_return fail_errno(errno, "read the first line", Code::unavailable);
     if (peeked == 0) co_return fail(Code::unavailable, is_late ? "sent no line in time" : "closed the connection");
     const auto* newline = static_cast<const char*>(std::memchr(seen.data(), '\n', static_cast<size_t>(peeked)));
-    const size_t wanted = newline ? static_cast<size_t>(newline - seen.data()) + 1 : static_cast<size_t>(peeked);
-    if (line.size() + wanted > most + 1) co_return fail(Code::invalid, "the first line is too long");
-    const ssize_t got = ::recv(socket.get(), seen.data(), wanted, MSG_DONTWAIT);
+    const size_t requested = newline ? static_cast<size_t>(newline - seen.data()) + 1 : static_cast<size_t>(peeked);
+    if (line.size() + requested > max + 1) co_return fail(Code::invalid, "the first line is too long");
+    const ssize_t got = ::recv(socket.get(), seen.data(), requested, MSG_DONTWAIT);
     if (got <= 0) continue;
     line.append(seen.data(), static_cast<size_t>(got));
     if (line.back() != '\n') continue;
@@ -53,7 +53,7 @@ Task<Result<std::string>> read_exactly(AsyncFd& socket, size_t count) {
   co_return bytes;
 }
 
-Task<bool> send_whole(AsyncFd& socket, std::string bytes) {
+Task<bool> send_all(AsyncFd& socket, std::string bytes) {
   for (size_t done = 0; done < bytes.size();) {
     const ssize_t sent = ::send(socket.get(), bytes.data() + done, bytes.size() - done, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent > 0) {

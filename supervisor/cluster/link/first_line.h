@@ -12,11 +12,11 @@
 namespace cluster {
 
 // `socket`: a non-blocking stream socket, which must outlive the task. `most`: bytes of the line, without its newline.
-Task<Result<std::string>> read_first_line(Loop& loop, AsyncFd& socket, size_t most, std::chrono::milliseconds limit);
+Task<Result<std::string>> read_first_line(Loop& loop, AsyncFd& socket, size_t max, std::chrono::milliseconds limit);
 
 // Reads exactly `count` bytes. The caller bounds the time: shutdown(2) of the socket ends the task with an error.
 Task<Result<std::string>> read_exactly(AsyncFd& socket, size_t count);
 // Writes all of `bytes`, and waits while the other side does not read. False: the other side has closed the socket.
-Task<bool> send_whole(AsyncFd& socket, std::string bytes);
+Task<bool> send_all(AsyncFd& socket, std::string bytes);
 
 }  // namespace cluster

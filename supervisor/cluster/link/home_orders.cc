@@ -26,13 +26,13 @@ Task<Result<Home>> ask_home(NodeLink& link, const char* order, Json question, st
 
 Result<HeldHome> read_held(const Json& item) {
   Fields in(item, "homes");
-  HeldHome held;
-  TRY(held.id.account, in.string("account", 64));
-  TRY(held.id.workspace, in.string("workspace", 64));
+  HeldHome home;
+  TRY(home.id.account, in.string("account", 64));
+  TRY(home.id.workspace, in.string("workspace", 64));
   TRY(const int64_t epoch, in.integer("epoch", 1, kMaxHomeEpoch));
-  held.epoch = static_cast<uint64_t>(epoch);
+  home.epoch = static_cast<uint64_t>(epoch);
   CHECKED(in.done());
-  return held;
+  return home;
 }
 
 }  // namespace
@@ -70,21 +70,21 @@ Task<Result<std::string>> other_node(NodeLink& link, tenants::TenantId id) {
 }
 
 Task<Result<std::vector<HeldHome>>> homes_here(NodeLink& link) {
-  std::vector<HeldHome> held;
+  std::vector<HeldHome> held_homes;
   for (size_t page = 0; page < kMaxPages; page++) {
-    Json question = name_of(held.empty() ? tenants::TenantId{} : held.back().id);
+    Json question = name_of(held_homes.empty() ? tenants::TenantId{} : held_homes.back().id);
     CO_TRY(const Json answer, co_await link.order("homes", std::move(question), kOrderLimit));
     const auto homes = answer.find("homes");
     if (homes == answer.end() || !homes->is_array())
       co_return fail(Code::unavailable, "warder-node sent an unknown answer");
     if (homes->empty()) break;
     for (const Json& item : *homes) {
-      CO_TRY(HeldHome one, read_held(item));
-      held.push_back(std::move(one));
+      CO_TRY(HeldHome home, read_held(item));
+      held_homes.push_back(std::move(home));
     }
   }
-  std::ranges::sort(held, {}, &HeldHome::id);
-  co_return held;
+  std::ranges::sort(held_homes, {}, &HeldHome::id);
+  co_return held_homes;
 }
 
 Task<Result<SealedVaultKeys>> seal_vault_key(NodeLink& link, tenants::TenantId id, VaultKey key) {

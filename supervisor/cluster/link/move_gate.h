@@ -45,7 +45,7 @@ class MoveGate {
     tenants::TenantId id_;
   };
   Hold hold(const tenants::TenantId& id);
-  bool is_held(const tenants::TenantId& id) const { return state_->held.contains(id); }
+  bool is_held(const tenants::TenantId& id) const { return state_->reserved.contains(id); }
 
   // Returns when the workspace is not held, at once if it is not.
   Task<Result<>> pass(tenants::TenantId id);
@@ -59,7 +59,7 @@ class MoveGate {
     std::list<std::weak_ptr<Event>> waiting;
   };
   struct State {
-    std::map<tenants::TenantId, Held> held;
+    std::map<tenants::TenantId, Held> reserved;
     std::map<tenants::TenantId, size_t> staying;
   };
   struct Stay;

@@ -21,36 +21,36 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kTryAgain = 1s;
-constexpr auto kAnswerLimit = 2400ms;  // warder-node asks the cluster
-constexpr size_t kMaxHomes = 10'000;   // in memory
-constexpr size_t kMaxAsked = 1000;     // questions without an answer
-constexpr int kMaxRounds = 1000;       // of one removal of homes
-constexpr auto kViewAgain = 20ms;
+constexpr auto kAnswerLimit = 2400ms;   // warder-node asks the cluster
+constexpr size_t kMaxHomes = 10'000;    // in memory
+constexpr size_t kMaxRequested = 1000;  // questions without an answer
+constexpr int kMaxRounds = 1000;        // of one removal of homes
+constexpr auto kViewRetryDelay = 20ms;
 constexpr size_t kMaxViews = 8;  // the same, of those with a page as answer: they must fit into the socket
 
 Error unavailable(std::string why) {
   return {Code::unavailable, 0, std::move(why), "ask the administrator: journalctl --unit=warder-node", {}};
 }
 
-std::string shown_text(const Json& object, const char* key, size_t most) {
-  return printable(text_member(object, key), most);
+std::string shown_text(const Json& object, const char* key, size_t max) {
+  return printable(text_member(object, key), max);
 }
 
 // Forgets a question when its task ends, also by cancellation.
-template <class Asked>
+template <class Map>
 struct Forgotten {
-  Asked& asked;
+  Map& pending;
   uint64_t number;
-  Forgotten(Asked& all, uint64_t one) : asked(all), number(one) {}
+  Forgotten(Map& all, uint64_t value) : pending(all), number(value) {}
   Forgotten(const Forgotten&) = delete;
-  ~Forgotten() { asked.erase(number); }
+  ~Forgotten() { pending.erase(number); }
 };
 
 // The one member of an object; nullptr: it is another value.
 const Json* only_member(const Json& message, const char* key) {
   if (!message.is_object() || message.size() != 1) return nullptr;
-  const auto found = message.find(key);
-  return found != message.end() && found->is_object() ? &*found : nullptr;
+  const auto it = message.find(key);
+  return it != message.end() && it->is_object() ? &*it : nullptr;
 }
 
 }  // namespace
@@ -61,20 +61,20 @@ NodeLink::NodeLink(Loop& loop, std::string socket, std::function<void(LeaseEnd)>
 }
 
 Task<> NodeLink::stay_connected() {
-  bool was_told = false;
+  bool was_reported = false;
   for (;;) {
-    auto made = connect_unix(path_, SOCK_STREAM);
-    if (made) {
-      if (auto watched = AsyncFd::adopt(loop_, *std::move(made))) {
+    auto created = connect_unix(path_, SOCK_STREAM);
+    if (created) {
+      if (auto watched = AsyncFd::adopt(loop_, *std::move(created))) {
         socket_ = *std::move(watched);
-        was_told = false;
+        was_reported = false;
         log_notice("cluster: connected to warder-node");
         rules_changed_();
         co_await serve(socket_);
         lose();
       }
-    } else if (!std::exchange(was_told, true)) {
-      log_warning("cluster: no connection to warder-node: {}; it is tried again each second", made.error().what);
+    } else if (!std::exchange(was_reported, true)) {
+      log_warning("cluster: no connection to warder-node: {}; it is tried again each second", created.error().what);
     }
     co_await sleep_for(loop_, kTryAgain);
   }
@@ -82,8 +82,8 @@ Task<> NodeLink::stay_connected() {
 
 Task<> NodeLink::serve(AsyncFd& socket) {
   if (!send({{"hello", {{"boot", boot_}}}})) co_return;
-  told_load_.reset();
-  tell_load();
+  reported_load_.reset();
+  report_load();
   const auto take_line = [this](const mcp::LineSplitter::Item& line) {
     const auto message = line.kind == mcp::LineSplitter::Kind::line ? parse_json(line.text) : Result<Json>(Json());
     if (message) take(*message);
@@ -93,14 +93,14 @@ Task<> NodeLink::serve(AsyncFd& socket) {
 }
 
 void NodeLink::take(const Json& message) {
-  if (const Json* found = only_member(message, "found")) return take_found(*found);
+  if (const Json* result = only_member(message, "found")) return take_matches(*result);
   if (const Json* lease = only_member(message, "lease")) return take_lease(*lease);
   if (only_member(message, "moved")) {
     moves_++;
     return homes_.clear();
   }
   if (only_member(message, "rules")) return rules_changed_();
-  if (const Json* told = only_member(message, "numbers")) return take_numbers(*told);
+  if (const Json* report = only_member(message, "numbers")) return take_numbers(*report);
   for (const char* kind : {"nodes", "homes", "placed", "forgotten"})
     if (const Json* answer = only_member(message, kind)) return take_answer(*answer);
   if (const Json* answer = only_member(message, "answer")) return take_done(*answer);
@@ -124,10 +124,10 @@ void NodeLink::take_failure(const Json& failed) {
     if (auto remedy = shown_text(failed, "remedy", 300); !remedy.empty()) why.hint = std::move(remedy);
     return question.mapped().resolve(tl::unexpected<Error>(std::move(why)));
   }
-  if (auto asked = asked_.extract(number)) {
+  if (auto request = pending_.extract(number)) {
     Error why = unavailable("the home of the workspace is not known: " + shown_text(failed, "why", 300));
     if (auto remedy = shown_text(failed, "remedy", 300); !remedy.empty()) why.hint = std::move(remedy);
-    asked.mapped().answer.resolve(tl::unexpected<Error>(std::move(why)));
+    request.mapped().answer.resolve(tl::unexpected<Error>(std::move(why)));
   }
 }
 
@@ -137,8 +137,8 @@ void NodeLink::take_answer(const Json& content) {
   if (auto question = questions_.extract(id->get<uint64_t>())) question.mapped().resolve(content);
 }
 
-void NodeLink::take_numbers(const Json& told) {
-  auto numbers = read_numbers(told);
+void NodeLink::take_numbers(const Json& report) {
+  auto numbers = read_numbers(report);
   if (!numbers) return log_warning("cluster: numbers of warder-node are not used: {}", numbers.error().what);
   numbers_ = *std::move(numbers);
   numbers_at_ = Monotonic::now();
@@ -166,17 +166,17 @@ void NodeLink::take_done(Json answer) {
   }
 }
 
-void NodeLink::take_found(const Json& found) {
-  const auto id = found.find("id");
-  if (id == found.end() || !id->is_number_unsigned()) return;
-  auto asked = asked_.extract(id->get<uint64_t>());
-  if (!asked) return;
-  auto home = read_home(found);
-  if (home && asked.mapped().moves == moves_) {
+void NodeLink::take_matches(const Json& result) {
+  const auto id = result.find("id");
+  if (id == result.end() || !id->is_number_unsigned()) return;
+  auto request = pending_.extract(id->get<uint64_t>());
+  if (!request) return;
+  auto home = read_home(result);
+  if (home && request.mapped().moves == moves_) {
     if (homes_.size() >= kMaxHomes) homes_.clear();
-    homes_[asked.mapped().id] = *home;
+    homes_[request.mapped().id] = *home;
   }
-  asked.mapped().answer.resolve(std::move(home));
+  request.mapped().answer.resolve(std::move(home));
 }
 
 void NodeLink::take_lease(const Json& message) {
@@ -195,14 +195,14 @@ void NodeLink::take_lease(const Json& message) {
   lease_ = *std::move(lease);
   has_held_ |= may_start();
   if (!has_held_) return;  // no program of a shared workspace has begun
-  const auto left = [](std::chrono::microseconds end) {
+  const auto remaining = [](std::chrono::microseconds end) {
     return std::max(std::chrono::ceil<std::chrono::milliseconds>(end - boot_time()), std::chrono::milliseconds(1));
   };
-  starts_until_ = Deadline(loop_, left(lease_.starts_until), [this] {
+  starts_until_ = Deadline(loop_, remaining(lease_.starts_until), [this] {
     log_warning("cluster: node {} cannot renew its lease: it starts no program for shared workspaces", lease_.node);
     ended_(LeaseEnd::starts);
   });
-  runs_until_ = Deadline(loop_, left(lease_.runs_until), [this] {
+  runs_until_ = Deadline(loop_, remaining(lease_.runs_until), [this] {
     log_error("cluster: the lease of node {} is over: executions of shared workspaces are ended", lease_.node);
     ended_(LeaseEnd::runs);
   });
@@ -212,9 +212,9 @@ void NodeLink::take_lease(const Json& message) {
 void NodeLink::lose() {
   socket_.close();
   log_warning("cluster: the connection to warder-node is lost");
-  std::erase_if(homes_, [](const auto& one) { return !one.second.is_here; });
-  for (auto& [id, asked] : std::exchange(asked_, {}))
-    asked.answer.resolve(tl::unexpected<Error>(unavailable("the connection to warder-node is lost")));
+  std::erase_if(homes_, [](const auto& item) { return !item.second.is_here; });
+  for (auto& [id, requested] : std::exchange(pending_, {}))
+    requested.answer.resolve(tl::unexpected<Error>(unavailable("the connection to warder-node is lost")));
   for (auto& [id, answer] : std::exchange(questions_, {}))
     answer.resolve(tl::unexpected<Error>(unavailable("the connection to warder-node is lost")));
   for (auto& [id, ordered] : std::exchange(ordered_, {}))
@@ -232,21 +232,21 @@ Result<> NodeLink::send(const Json& message) {
 }
 
 Task<Result<Home>> NodeLink::home_of(tenants::TenantId id) {
-  if (const auto known = homes_.find(id); known != homes_.end()) co_return known->second;
-  if (asked_.size() >= kMaxAsked) co_return tl::unexpected<Error>(unavailable("warder-node does not answer"));
+  if (const auto it = homes_.find(id); it != homes_.end()) co_return it->second;
+  if (pending_.size() >= kMaxRequested) co_return tl::unexpected<Error>(unavailable("warder-node does not answer"));
   const uint64_t number = ++last_id_;
   Json find = {{"id", number}, {"account", id.account}, {"workspace", id.workspace}};
   CO_CHECKED(send({{"find", std::move(find)}}));
   OneShot<Result<Home>> answer(loop_, tl::unexpected<Error>(unavailable("warder-node does not answer")));
-  asked_.emplace(number, Asked{std::move(id), moves_, answer.resolver()});
-  const Forgotten forgotten{asked_, number};
-  const Deadline late(loop_, kAnswerLimit, [this, number] { asked_.erase(number); });
+  pending_.emplace(number, PendingQuestion{std::move(id), moves_, answer.resolver()});
+  const Forgotten forgotten{pending_, number};
+  const Deadline late(loop_, kAnswerLimit, [this, number] { pending_.erase(number); });
   auto home = co_await answer;
   co_return home;
 }
 
 Task<Result<Json>> NodeLink::order(const char* kind, Json question, std::chrono::seconds limit) {
-  if (ordered_.size() >= kMaxAsked) co_return tl::unexpected<Error>(unavailable("warder-node does not answer"));
+  if (ordered_.size() >= kMaxRequested) co_return tl::unexpected<Error>(unavailable("warder-node does not answer"));
   const uint64_t number = ++last_id_;
   question["id"] = number;
   Json message = Json::object();
@@ -263,7 +263,7 @@ Task<Result<Json>> NodeLink::order(const char* kind, Json question, std::chrono:
 // Pages must fit into the socket, so few are asked for at once.
 Task<Result<Json>> NodeLink::ask_view(const char* question, Json content) {
   const auto until = Monotonic::now() + kAnswerLimit;
-  while (views_ >= kMaxViews && Monotonic::now() < until) co_await sleep_for(loop_, kViewAgain);
+  while (views_ >= kMaxViews && Monotonic::now() < until) co_await sleep_for(loop_, kViewRetryDelay);
   if (views_ >= kMaxViews) co_return fail(Code::exhausted, "too many questions about the cluster at once", "ask again");
   struct Counted {
     size_t& count;
@@ -272,12 +272,12 @@ Task<Result<Json>> NodeLink::ask_view(const char* question, Json content) {
     ~Counted() { count--; }
   };
   const Counted counted(views_);
-  auto said = co_await ask(question, std::move(content));
-  co_return said;
+  auto reply = co_await ask(question, std::move(content));
+  co_return reply;
 }
 
 Task<Result<Json>> NodeLink::ask(const char* question, Json content) {
-  if (questions_.size() >= kMaxAsked)
+  if (questions_.size() >= kMaxRequested)
     co_return fail(Code::exhausted, "too many questions about the cluster at once", "ask again");
   const uint64_t number = ++last_id_;
   content["id"] = number;
@@ -286,32 +286,32 @@ Task<Result<Json>> NodeLink::ask(const char* question, Json content) {
   questions_.emplace(number, answer.resolver());
   const Forgotten forgotten{questions_, number};
   const Deadline late(loop_, kAnswerLimit, [this, number] { questions_.erase(number); });
-  auto said = co_await answer;
-  co_return said;
+  auto reply = co_await answer;
+  co_return reply;
 }
 
-Task<Result<std::vector<std::string>>> NodeLink::places_for(std::string account, bool here_is_free) {
+Task<Result<std::vector<std::string>>> NodeLink::slots_for(std::string account, bool here_is_free) {
   Json content = {{"account", std::move(account)}, {"here", here_is_free}};
-  CO_TRY(const Json said, co_await ask("place", std::move(content)));
-  co_return read_places(said);
+  CO_TRY(const Json reply, co_await ask("place", std::move(content)));
+  co_return read_positions(reply);
 }
 
 Task<Result<NodePage>> NodeLink::nodes_after(std::string name) {
   Json content = {{"after", std::move(name)}};
-  CO_TRY(const Json said, co_await ask_view("view", std::move(content)));
-  co_return read_node_page(said);
+  CO_TRY(const Json reply, co_await ask_view("view", std::move(content)));
+  co_return read_node_page(reply);
 }
 
 Task<Result<HomePage>> NodeLink::homes(HomeQuestion question) {
-  CO_TRY(const Json said, co_await ask_view("list_homes", write_home_question(question)));
-  co_return read_home_page(said);
+  CO_TRY(const Json reply, co_await ask_view("list_homes", write_home_question(question)));
+  co_return read_home_page(reply);
 }
 
 Task<Result<>> NodeLink::forget_homes(std::string account) {
   for (int rounds = 0; rounds < kMaxRounds; rounds++) {
     Json content = {{"account", account}};
-    CO_TRY(const Json said, co_await ask("forget_homes", std::move(content)));
-    CO_TRY(const ForgottenHomes forgotten, read_forgotten(said));
+    CO_TRY(const Json reply, co_await ask("forget_homes", std::move(content)));
+    CO_TRY(const ForgottenHomes forgotten, read_forgotten(reply));
     if (!forgotten.has_more) break;
   }
   homes_.clear();
@@ -323,7 +323,7 @@ Standing NodeLink::standing() const {
   return may_start() ? Standing::member : Standing::fenced;
 }
 
-void NodeLink::tell_load_of(std::function<NodeLoad()> read) {
+void NodeLink::report_load_of(std::function<NodeLoad()> read) {
   read_load_ = std::move(read);
   load_changed();
 }
@@ -344,17 +344,17 @@ NodeLoad NodeLink::load() const {
 void NodeLink::load_changed() {
   if (!socket_ || !read_load_ || telling_) return;
   constexpr std::chrono::milliseconds kSoon{20};
-  const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(Monotonic::now() - told_at_);
-  telling_.emplace(loop_, std::max(kSoon, kLoadEvery - since), [this] { tell_load(); });
+  const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(Monotonic::now() - reported_at_);
+  telling_.emplace(loop_, std::max(kSoon, kLoadEvery - since), [this] { report_load(); });
 }
 
-void NodeLink::tell_load() {
+void NodeLink::report_load() {
   telling_.reset();
   if (!socket_ || !read_load_) return;
   const NodeLoad load = read_load_();
-  if (load == told_load_) return;
-  told_at_ = Monotonic::now();
-  if (send({{"load", write_load(load)}})) told_load_ = load;
+  if (load == reported_load_) return;
+  reported_at_ = Monotonic::now();
+  if (send({{"load", write_load(load)}})) reported_load_ = load;
 }
 
 Task<Result<NodeLink::Opened>> NodeLink::open(std::string node, NodeClient for_client) {
@@ -376,8 +376,8 @@ Task<Result<AsyncFd>> NodeLink::open_push(std::string node, Push push) {
 }
 
 Task<Result<NodeLink::Opened>> NodeLink::open_with(Json request) {
-  CO_TRY(Fd made, connect_unix(path_, SOCK_STREAM));
-  CO_TRY(AsyncFd socket, AsyncFd::adopt(loop_, std::move(made)));
+  CO_TRY(Fd created, connect_unix(path_, SOCK_STREAM));
+  CO_TRY(AsyncFd socket, AsyncFd::adopt(loop_, std::move(created)));
   const std::string line = dump_json(request) + "\n";
   if (::send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT) != static_cast<ssize_t>(line.size()))
     co_return tl::unexpected<Error>(unavailable("warder-node does not read its messages"));

@@ -35,8 +35,8 @@ class NodeLink {
   Task<Result<Home>> home_of(tenants::TenantId id);
   // The nodes to ask for a stateless execution of an account, one after the other. `here_is_free`: this node has a free
   // slot. Errors: unavailable.
-  Task<Result<std::vector<std::string>>> places_for(std::string account, bool here_is_free);
-  // The load of this daemon, as other nodes see it; unknown before tell_load_of().
+  Task<Result<std::vector<std::string>>> slots_for(std::string account, bool here_is_free);
+  // The load of this daemon, as other nodes see it; unknown before report_load_of().
   NodeLoad load() const;
   // Sets the function to call when the cluster's rules may have changed: also after each connection.
   void on_rules(std::function<void()> changed);
@@ -66,7 +66,7 @@ class NodeLink {
   std::chrono::microseconds fenced_time() const;
   // From now on warder-node learns the load of this daemon: `read` is called after load_changed() and when the link
   // is connected, every kLoadEvery at most. The function must outlive the object.
-  void tell_load_of(std::function<NodeLoad()> read);
+  void report_load_of(std::function<NodeLoad()> read);
   void load_changed();
   static constexpr std::chrono::milliseconds kLoadEvery{250};
 
@@ -86,7 +86,7 @@ class NodeLink {
   Task<> stay_connected();
   Task<> serve(AsyncFd& socket);
   void take(const Json& message);
-  void take_found(const Json& found);
+  void take_matches(const Json& result);
   void take_done(Json answer);
   void take_failure(const Json& failed);
   void take_lease(const Json& message);
@@ -94,8 +94,8 @@ class NodeLink {
   Task<Result<Json>> ask(const char* question, Json content);
   Task<Result<Json>> ask_view(const char* question, Json content);
   void take_answer(const Json& content);
-  void take_numbers(const Json& told);
-  void tell_load();
+  void take_numbers(const Json& report);
+  void report_load();
   void lose();
   Result<> send(const Json& message);
 
@@ -106,21 +106,21 @@ class NodeLink {
   AsyncFd socket_;  // empty: not connected
   const std::string boot_;
   std::map<tenants::TenantId, Home> homes_;
-  struct Asked {
+  struct PendingQuestion {
     tenants::TenantId id;
     uint64_t moves;  // moves_ when it was asked
     OneShot<Result<Home>>::Resolver answer;
   };
-  std::map<uint64_t, Asked> asked_;
+  std::map<uint64_t, PendingQuestion> pending_;
   std::map<uint64_t, OneShot<Result<Json>>::Resolver> questions_;  // about nodes and homes
   std::map<uint64_t, OneShot<Result<Json>>::Resolver> ordered_;    // changes of homes
   uint64_t last_id_ = 0;
   size_t views_ = 0;    // questions with pages as answers
   uint64_t moves_ = 0;  // messages "moved": an answer to a question from before the last one may be old
   std::function<NodeLoad()> read_load_;
-  std::optional<NodeLoad> told_load_;  // nullopt: not on this connection
+  std::optional<NodeLoad> reported_load_;  // nullopt: not on this connection
   std::optional<Deadline> telling_;
-  Monotonic::time_point told_at_{};
+  Monotonic::time_point reported_at_{};
   NodeNumbers numbers_;
   Monotonic::time_point numbers_at_ = Monotonic::now();
   Lease lease_;

@@ -32,11 +32,12 @@ Result<std::unique_ptr<NodeListener>> NodeListener::open(Loop& loop, Fd socket, 
   TRY(AsyncFd watched, watch_listening(loop, std::move(socket)));
   std::unique_ptr<NodeListener> listener(
       new NodeListener(loop, std::move(watched), std::move(users), clients, std::move(handlers)));
-  NodeListener& made = *listener;
-  auto introduce = [&made](Fd client) {
-    if (made.tasks_.live() <= kMaxIntroductions) made.tasks_.spawn(made.introduce(std::move(client)));
+  NodeListener& node_listener = *listener;
+  auto introduce = [&node_listener](Fd client) {
+    if (node_listener.tasks_.live() <= kMaxIntroductions)
+      node_listener.tasks_.spawn(node_listener.introduce(std::move(client)));
   };
-  made.tasks_.spawn(accept_users(loop, made.socket_, made.users_, std::move(introduce)));
+  node_listener.tasks_.spawn(accept_users(loop, node_listener.socket_, node_listener.users_, std::move(introduce)));
   return listener;
 }
 
@@ -52,7 +53,7 @@ Task<> NodeListener::introduce(Fd socket) {
     if (!order) co_return log_warning(kEnded, order.error().what);
     if (queries_.count_of(order->node) == kMaxQueriesOfNode)
       co_return log_warning(kEnded, "too many queries of node " + order->node);
-    const UnderWay<std::string>::One query(queries_, order->node);
+    const UnderWay<std::string>::Guard query(queries_, order->node);
     co_await show(*watched, *std::move(order));
     co_return;
   }
@@ -72,11 +73,11 @@ void NodeListener::serve_client(AsyncFd& socket, const NodeClient& for_client) {
   if (::send(socket.get(), kServing.data(), kServing.size(), MSG_NOSIGNAL | MSG_DONTWAIT) !=
       static_cast<ssize_t>(kServing.size()))
     return;
-  Fd taken(::fcntl(socket.get(), F_DUPFD_CLOEXEC, 0));
+  Fd reserved(::fcntl(socket.get(), F_DUPFD_CLOEXEC, 0));
   socket.close();
-  if (!taken) return;
+  if (!reserved) return;
   mcp::Principal::NodeTenant tenant{for_client.account, for_client.policy, for_client.policy_hash};
-  clients_.serve_as(std::move(taken),
+  clients_.serve_as(std::move(reserved),
                     mcp::Principal::of_node(for_client.node, for_client.principal, std::move(tenant)));
 }
 

@@ -75,8 +75,8 @@ Result<Push> read_push(const Json& message, const std::string& path) {
   return push;
 }
 
-Result<Home> read_home(const Json& found) {
-  Fields fields(found, "found");
+Result<Home> read_home(const Json& result) {
+  Fields fields(result, "found");
   (void)fields.find("id");
   Home home;
   TRY(home.node, node_in(fields));
@@ -87,7 +87,7 @@ Result<Home> read_home(const Json& found) {
   return home;
 }
 
-Result<std::vector<std::string>> read_places(const Json& placed) {
+Result<std::vector<std::string>> read_positions(const Json& placed) {
   Fields fields(placed, "placed");
   (void)fields.find("id");
   TRY(const std::string why, fields.string_or("why", "", 1000));
@@ -95,7 +95,7 @@ Result<std::vector<std::string>> read_places(const Json& placed) {
   CHECKED(fields.done());
   if (nodes.empty())
     return fail(Code::unavailable, why.empty() ? "no node of the cluster may run it" : printable(why, 300));
-  if (nodes.size() > kMaxPlaces || !std::all_of(nodes.begin(), nodes.end(), is_node_name))
+  if (nodes.size() > kMaxPlacedNodes || !std::all_of(nodes.begin(), nodes.end(), is_node_name))
     return fail(Code::invalid, "placed.nodes: too many, or not the names of nodes");
   return nodes;
 }

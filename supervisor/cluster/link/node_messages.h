@@ -75,11 +75,11 @@ struct Home {
   uint64_t epoch = 0;
   bool is_here = false;
 };
-Result<Home> read_home(const Json& found);
+Result<Home> read_home(const Json& result);
 
-constexpr size_t kMaxPlaces = 8;  // nodes in "placed"
+constexpr size_t kMaxPlacedNodes = 8;  // nodes in "placed"
 // Errors: unavailable: no node may run it, with the reason.
-Result<std::vector<std::string>> read_places(const Json& placed);
+Result<std::vector<std::string>> read_positions(const Json& placed);
 
 // Lease: how long this node may act as the home of its workspaces, by CLOCK_BOOTTIME, which counts while the machine
 // sleeps, too: until `starts_until` executions may start and files may be written, until `runs_until` programs may run.

@@ -11,12 +11,12 @@ namespace cluster {
 namespace {
 
 constexpr size_t kMaxQueryAccounts = 1000;
-constexpr size_t kMaxName = 64, kMaxWho = 256;  // bytes
+constexpr size_t kMaxName = 64, kMaxPrincipalBytes = 256;  // bytes
 constexpr int64_t kMaxNumber = int64_t{1} << 53;
 
 // Printable ASCII, so that no row controls a terminal.
-Result<std::string> word_in(Fields& fields, const char* key, size_t most = kMaxName) {
-  TRY(std::string word, fields.string(key, most));
+Result<std::string> word_in(Fields& fields, const char* key, size_t max = kMaxName) {
+  TRY(std::string word, fields.string(key, max));
   if (!std::all_of(word.begin(), word.end(), [](char c) { return c >= ' ' && c <= '~'; }))
     return fail(Code::invalid, fields.path_of(key) + ": not printable");
   return word;
@@ -34,8 +34,8 @@ void put(Json& row, const char* key, const std::optional<uint64_t>& number) {
   if (number) row[key] = *number;
 }
 
-std::string printable_word(const std::string& text, size_t most) {
-  std::string word = text.substr(0, most);
+std::string printable_word(const std::string& text, size_t max) {
+  std::string word = text.substr(0, max);
   for (char& c : word)
     if (c < ' ' || c > '~') c = '?';
   return word;
@@ -64,8 +64,8 @@ Json write_query_order(const QueryOrder& order) {
   return {{"node", order.node}, {"accounts", order.accounts ? Json(*order.accounts) : Json("all")}};
 }
 
-Result<QueryOrder> read_query_order(const Json& look) {
-  Fields fields(look, "look");
+Result<QueryOrder> read_query_order(const Json& check) {
+  Fields fields(check, "look");
   QueryOrder order;
   TRY(order.node, fields.string("node", kMaxNodeName));
   if (!is_node_name(order.node)) return fail(Code::invalid, "look.node: not the name of a node");
@@ -90,7 +90,7 @@ Json write_far_execution(const FarExecution& execution) {
               {"workspace", execution.workspace},
               {"state", execution.state},
               {"policy", execution.policy},
-              {"principal", printable_word(execution.principal, kMaxWho)},
+              {"principal", printable_word(execution.principal, kMaxPrincipalBytes)},
               {"background", execution.is_background},
               {"shared", execution.is_shared},
               {"age_us", execution.age_us}};
@@ -109,7 +109,7 @@ Result<FarExecution> read_far_execution(const Json& row) {
   TRY(execution.workspace, word_in(fields, "workspace"));
   TRY(execution.state, fields.one_of("state", {"waiting", "starting", "running", "frozen"}));
   TRY(execution.policy, word_in(fields, "policy"));
-  TRY(execution.principal, word_in(fields, "principal", kMaxWho));
+  TRY(execution.principal, word_in(fields, "principal", kMaxPrincipalBytes));
   TRY(execution.is_background, fields.boolean_or("background", false));
   TRY(execution.is_shared, fields.boolean_or("shared", false));
   TRY(const int64_t age, fields.integer("age_us", 0, kMaxNumber));

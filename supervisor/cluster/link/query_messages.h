@@ -38,7 +38,7 @@ struct QueryOrder {
   bool sees(std::string_view account) const;
 };
 Json write_query_order(const QueryOrder& order);
-Result<QueryOrder> read_query_order(const Json& look);
+Result<QueryOrder> read_query_order(const Json& check);
 
 // FarExecution: an execution that waits or runs. Times are by the clock of its node.
 struct FarExecution {

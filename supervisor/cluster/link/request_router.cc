@@ -20,10 +20,10 @@ using namespace std::chrono_literals;
 constexpr size_t kMaxConnections = 1024;  // to other nodes
 // To find the home of a request and to connect to it, so that the client hears of a failure within 2.5 s.
 constexpr auto kReachLimit = 2400ms;
-constexpr auto kOpenAgainLimit = 2s;             // after a connection was lost
+constexpr auto kMaxReopenDelay = 2s;             // after a connection was lost
 constexpr auto kSlow = 200ms;                    // a connection that took longer to fail is not tried again
 constexpr int kMaxMoves = 50;                    // answers "moved" to one request
-constexpr auto kLookAgain = 100ms;               // the new home may not be known here yet
+constexpr auto kRecheckInterval = 100ms;         // the new home may not be known here yet
 constexpr char kExecuteCode[] = "execute_code";  // only calls of this tool have ids
 constexpr std::string_view kProtocolKeys = "io.modelcontextprotocol/";  // of this connection, not of the next
 
@@ -80,8 +80,8 @@ Task<upstream::Reply> ask_person(Work& work, mcp::RequestContext& context, upstr
   form.message = question.message;
   form.schema = dump_json(question.schema);
   auto answered = [resolver = settled.resolver()](mcp::Elicited answer) { resolver.resolve(std::move(answer)); };
-  const auto asked = context.elicit(std::move(form), std::move(answered));
-  if (!asked) co_return upstream::Reply{};
+  const auto request = context.elicit(std::move(form), std::move(answered));
+  if (!request) co_return upstream::Reply{};
   mcp::Elicited answer = co_await settled;
   upstream::Reply reply;
   if (answer.action == mcp::Elicited::Action::decline) reply.action = upstream::Reply::Action::decline;
@@ -133,14 +133,14 @@ Task<std::optional<mcp::Answer>> RequestRouter::answer(mcp::Method method, mcp::
     if (home && !home->is_here) form.node = home->node;
     if (const auto failure = why_not_passed_on(home, context)) co_return write_far_failure(*failure, form);
     if (!request) {
-      auto taken = co_await take(method, context, params);
-      if (!taken) co_return write_far_failure(unavailable(taken.error(), form.node), form);
-      request = *std::move(taken);
+      auto reserved = co_await take(method, context, params);
+      if (!reserved) co_return write_far_failure(unavailable(reserved.error(), form.node), form);
+      request = *std::move(reserved);
     }
     auto answered = co_await ask(*request, context, form, until);
     if (answered) co_return answered;
     link_.forget_home(*workspace);
-    co_await sleep_for(loop_, kLookAgain);
+    co_await sleep_for(loop_, kRecheckInterval);
   }
   co_return write_far_failure({"unavailable", "the workspace has moved, and its new home is not known here yet",
                                "send the request again", form.node, false},
@@ -195,42 +195,43 @@ Task<Result<RequestRouter::Request>> RequestRouter::take(mcp::Method method, mcp
 
 Task<std::optional<mcp::Answer>> RequestRouter::ask(const Request& request, mcp::RequestContext& context,
                                                     ResultForm form, Monotonic::time_point until) {
-  Attempt made = co_await attempt(request, context, form.node, until);
-  auto answered = co_await conclude(request, context, std::move(form), std::move(made));
+  Attempt created = co_await attempt(request, context, form.node, until);
+  auto answered = co_await conclude(request, context, std::move(form), std::move(created));
   co_return answered;
 }
 
 Task<std::optional<mcp::Answer>> RequestRouter::conclude(const Request& request, mcp::RequestContext& context,
-                                                         ResultForm form, Attempt made) {
-  const bool was_sent = made.was_sent;
-  const bool is_asked_again = !made.answer && (was_sent ? request.is_safe_twice : !made.was_slow);
-  if (is_asked_again) made = co_await attempt(request, context, form.node, Monotonic::now() + kOpenAgainLimit);
+                                                         ResultForm form, Attempt created) {
+  const bool was_sent = created.was_sent;
+  const bool is_requested_again = !created.answer && (was_sent ? request.is_safe_twice : !created.was_slow);
+  if (is_requested_again) created = co_await attempt(request, context, form.node, Monotonic::now() + kMaxReopenDelay);
   const bool is_call = request.method == "tools/call";
-  const bool is_first_word = !is_asked_again || !was_sent;
-  if (is_first_word && made.answer && says_moved(made.answer->is_error ? made.answer->data : made.answer->result))
+  const bool is_first_word = !is_requested_again || !was_sent;
+  if (is_first_word && created.answer &&
+      says_moved(created.answer->is_error ? created.answer->data : created.answer->result))
     co_return std::nullopt;
-  (made.answer ? counts_.answered : was_sent || made.was_sent ? counts_.lost : counts_.unreachable)++;
-  if (is_asked_again && was_sent && is_call && made.answer &&
-      denies_run(made.answer->is_error ? made.answer->data : made.answer->result)) {
+  (created.answer ? counts_.answered : was_sent || created.was_sent ? counts_.lost : counts_.unreachable)++;
+  if (is_requested_again && was_sent && is_call && created.answer &&
+      denies_run(created.answer->is_error ? created.answer->data : created.answer->result)) {
     // The second answer knows nothing of the first order.
     const FarFailure failure{"unavailable", "the connection was lost; asked again, the node did not run it",
                              "check the effects of the call before you send it again", form.node, true};
     co_return write_far_failure(failure, form);
   }
-  if (!made.answer) {
-    const bool may_have_run = (was_sent || made.was_sent) && is_call;
+  if (!created.answer) {
+    const bool may_have_run = (was_sent || created.was_sent) && is_call;
     const FarFailure failure{
-        "unavailable", made.answer.error().what,
+        "unavailable", created.answer.error().what,
         may_have_run ? "check the effects of the call before you send it again" : "send the request again", form.node,
         may_have_run};
     co_return write_far_failure(failure, form);
   }
-  if (is_call && !made.answer->is_error) {
-    const auto is_error = made.answer->result.find("isError");
-    context.is_error = is_error != made.answer->result.end() && *is_error == true;
+  if (is_call && !created.answer->is_error) {
+    const auto is_error = created.answer->result.find("isError");
+    context.is_error = is_error != created.answer->result.end() && *is_error == true;
   }
   Work::Owner owner{context.principal.name()};
-  auto written = co_await write(*std::move(made.answer), std::move(owner), std::move(form));
+  auto written = co_await write(*std::move(created.answer), std::move(owner), std::move(form));
   co_return written;
 }
 
@@ -238,10 +239,10 @@ Task<RequestRouter::Attempt> RequestRouter::attempt(const Request& request, mcp:
                                                     const std::string& node, Monotonic::time_point until) {
   const auto connection = connection_to(node, client_of(context, link_.node()));
   const FarConnection::Use use(*connection);
-  const auto begun = Monotonic::now();
+  const auto started = Monotonic::now();
   auto client = co_await connection->client(until);
   if (!client) {
-    Attempt failed{tl::unexpected<Error>(std::move(client).error()), false, Monotonic::now() - begun > kSlow};
+    Attempt failed{tl::unexpected<Error>(std::move(client).error()), false, Monotonic::now() - started > kSlow};
     co_return failed;
   }
   upstream::Client::Request order{request.method, request.params};
@@ -254,7 +255,7 @@ Task<RequestRouter::Attempt> RequestRouter::attempt(const Request& request, mcp:
   Attempt done;
   done.was_sent = true;
   if (request.arguments) {
-    order.asking.whose = context.principal.name();
+    order.asking.owner_name = context.principal.name();
     order.asking.able = context.can_elicit();
     order.asking.ask = [&work = work_, &context](upstream::Question question) {
       return ask_person(work, context, std::move(question));
@@ -291,12 +292,12 @@ Task<mcp::Answer> RequestRouter::write(upstream::ServerAnswer answer, Work::Owne
 
 std::shared_ptr<FarConnection> RequestRouter::connection_to(const std::string& node, NodeClient for_client) {
   Key key{node, std::move(for_client)};
-  if (const auto found = connections_.find(key); found != connections_.end()) return found->second;
+  if (const auto it = connections_.find(key); it != connections_.end()) return it->second;
   upstream::Client::Reading reading{work_, Work::Owner{"node " + node}, shares_.of("node " + node)};
-  auto made = std::make_shared<FarConnection>(loop_, link_, std::move(reading), node, key.second, counts_.hops,
-                                              [this, key] { connections_.erase(key); });
-  if (connections_.size() < kMaxConnections) connections_.emplace(std::move(key), made);
-  return made;
+  auto connection = std::make_shared<FarConnection>(loop_, link_, std::move(reading), node, key.second, counts_.hops,
+                                                    [this, key] { connections_.erase(key); });
+  if (connections_.size() < kMaxConnections) connections_.emplace(std::move(key), connection);
+  return connection;
 }
 
 }  // namespace cluster

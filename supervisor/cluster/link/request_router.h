@@ -79,7 +79,7 @@ class RequestRouter : public mcp::RequestInterceptor {
   Task<std::optional<mcp::Answer>> ask(const Request& request, mcp::RequestContext& context, ResultForm form,
                                        Monotonic::time_point until);
   Task<std::optional<mcp::Answer>> conclude(const Request& request, mcp::RequestContext& context, ResultForm form,
-                                            Attempt made);
+                                            Attempt attempt);
   Task<Attempt> attempt(const Request& request, mcp::RequestContext& context, const std::string& node,
                         Monotonic::time_point until);
   Task<mcp::Answer> write(upstream::ServerAnswer answer, Work::Owner owner, ResultForm form);

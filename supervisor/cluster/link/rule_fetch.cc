@@ -32,12 +32,12 @@ Result<size_t> read_rule_line(const std::string& line) {
 }  // namespace
 
 Task<Result<std::vector<std::string>>> fetch_rules(Loop& loop, std::string socket) {
-  CO_TRY(Fd made, connect_unix(socket, SOCK_STREAM));
-  CO_TRY(AsyncFd node, AsyncFd::adopt(loop, std::move(made)));
+  CO_TRY(Fd created, connect_unix(socket, SOCK_STREAM));
+  CO_TRY(AsyncFd node, AsyncFd::adopt(loop, std::move(created)));
   const Deadline late(loop, kRulesLimit, [&node] { ::shutdown(node.get(), SHUT_RDWR); });
   std::string question = dump_json({{"rules", Json::object()}}) + "\n";
-  const bool is_asked = co_await send_whole(node, std::move(question));
-  if (!is_asked) co_return fail(Code::unavailable, "warder-node closed the connection");
+  const bool is_requested = co_await send_all(node, std::move(question));
+  if (!is_requested) co_return fail(Code::unavailable, "warder-node closed the connection");
   std::vector<std::string> rules;
   size_t all = 0;
   for (;;) {

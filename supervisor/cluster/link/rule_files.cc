@@ -36,8 +36,8 @@ Result<ContentsByName> read_contents(const std::string& folder) {
 // Removes the file if `from` does not have its name.
 Result<> write_content(const std::string& folder, const std::string& name, const ContentsByName& from) {
   const std::string path = fmt::format("{}/{}{}", folder, name, kContentEnd);
-  const auto found = from.find(name);
-  if (found != from.end()) return write_whole_file(path, found->second, 0644, Existing::replace);
+  const auto it = from.find(name);
+  if (it != from.end()) return write_whole_file(path, it->second, 0644, Existing::replace);
   if (::unlink(path.c_str()) < 0 && errno != ENOENT) return fail_path(errno, "remove", path);
   return {};
 }
@@ -54,30 +54,30 @@ Result<RuleFiles> RuleFiles::open(const std::string& anchor, const std::string& 
   return RuleFiles(std::move(store), top);
 }
 
-Result<RuleFiles::Taken> RuleFiles::take(const std::vector<std::string>& texts) {
-  Taken taken;
+Result<RuleFiles::RuleSet> RuleFiles::take(const std::vector<std::string>& texts) {
+  RuleSet rule_set;
   for (const std::string& text : texts) {
     const auto rule = read_signed_rule(text);
     const auto accepted = store_.accept(text);
     const bool is_new = accepted && *accepted == RuleStore::Accepted::stored && rule;
-    taken.has_catalog_changed |= is_new && rule->kind == "catalog";
-    taken.have_skills_changed |= is_new && rule->kind == "skill";
+    rule_set.has_catalog_changed |= is_new && rule->kind == "catalog";
+    rule_set.have_skills_changed |= is_new && rule->kind == "skill";
     // This machine's record may be newer than that of warder-node, which follows soon.
-    if (!accepted && !(rule && rule->kind == "trust")) taken.refused.push_back(accepted.error().what);
+    if (!accepted && !(rule && rule->kind == "trust")) rule_set.refused.push_back(accepted.error().what);
   }
   TRY(before_, read_contents(policies_));
-  wanted_ = wanted_policies(taken.refused);
-  for (const auto& [name, content] : wanted_) {
+  requested_ = wanted_policies(rule_set.refused);
+  for (const auto& [name, content] : requested_) {
     const auto before = before_.find(name);
-    if (before == before_.end() || before->second != content) taken.policies.push_back(name);
+    if (before == before_.end() || before->second != content) rule_set.policies.push_back(name);
   }
   for (const auto& [name, content] : before_)
-    if (!wanted_.contains(name)) taken.policies.push_back(name);
-  return taken;
+    if (!requested_.contains(name)) rule_set.policies.push_back(name);
+  return rule_set;
 }
 
 Result<> RuleFiles::apply(const std::vector<std::string>& policies) const {
-  for (const std::string& name : policies) CHECKED(write_content(policies_, name, wanted_));
+  for (const std::string& name : policies) CHECKED(write_content(policies_, name, requested_));
   return {};
 }
 
@@ -93,7 +93,7 @@ Result<> RuleFiles::clear() const {
 }
 
 RuleFiles::Contents RuleFiles::wanted_policies(std::vector<std::string>& refused) const {
-  Contents wanted;
+  Contents contents;
   for (const auto& [key, stored] : store_.rules()) {
     if (key.kind != "policy" || stored.rule.content.empty()) continue;
     const auto policy = parse_json_file(stored.rule.content);
@@ -104,9 +104,9 @@ RuleFiles::Contents RuleFiles::wanted_policies(std::vector<std::string>& refused
     else if (!policy->is_object())
       refused.push_back(fmt::format("the policy '{}' is no JSON object", key.name));
     else
-      wanted.emplace(key.name, stored.rule.content);
+      contents.emplace(key.name, stored.rule.content);
   }
-  return wanted;
+  return contents;
 }
 
 RuleDefinitions RuleFiles::definitions(std::vector<std::string>& refused) const {
@@ -126,27 +126,27 @@ RuleDefinitions RuleFiles::definitions(std::vector<std::string>& refused) const 
 
 Result<bool> RuleFiles::write_skills(std::vector<std::string>& refused) const {
   TRY(const Contents before, read_contents(skills_));
-  Contents wanted;
+  Contents contents;
   for (const auto& [key, stored] : store_.rules()) {
     if (key.kind != "skill" || stored.rule.content.empty()) continue;
-    const auto skill = wanted.size() < kMaxRuleSkills
+    const auto skill = contents.size() < kMaxRuleSkills
                            ? skills::read_bundle(stored.rule.content, key.name)
                            : fail(Code::exhausted, fmt::format("the cluster has {} skills already", kMaxRuleSkills));
     if (!skill) refused.push_back(fmt::format("the skill '{}': {}", key.name, skill.error().what));
     const auto former = before.find(key.name);
     if (skill)
-      wanted.emplace(key.name, stored.rule.content);
+      contents.emplace(key.name, stored.rule.content);
     else if (former != before.end())
-      wanted.insert(*former);
+      contents.insert(*former);
   }
   bool has_changed = false;
   Contents all = before;
-  all.insert(wanted.begin(), wanted.end());
+  all.insert(contents.begin(), contents.end());
   for (const auto& [name, content] : all) {
     const auto is = before.find(name);
-    const auto shall = wanted.find(name);
-    if (is != before.end() && shall != wanted.end() && is->second == shall->second) continue;
-    CHECKED(write_content(skills_, name, wanted));
+    const auto shall = contents.find(name);
+    if (is != before.end() && shall != contents.end() && is->second == shall->second) continue;
+    CHECKED(write_content(skills_, name, contents));
     has_changed = true;
   }
   return has_changed;

@@ -27,18 +27,18 @@ class RuleFiles {
   // `anchor`: the trust record that root wrote. `state`: the daemon's folder; the folders below it are made.
   static Result<RuleFiles> open(const std::string& anchor, const std::string& state);
 
-  struct Taken {
+  struct RuleSet {
     std::vector<std::string> policies;  // names of policies whose files differ from the rules: apply() writes them
     bool has_catalog_changed = false;
     bool have_skills_changed = false;
     std::vector<std::string> refused;  // a sentence for each rule that is not used
   };
   // Stores the rules that are newer.
-  Result<Taken> take(const std::vector<std::string>& texts);
+  Result<RuleSet> take(const std::vector<std::string>& texts);
   // Writes, or removes, the files of these policies, as the rules say; undo() brings back those from before take().
   Result<> apply(const std::vector<std::string>& policies) const;
   Result<> undo(const std::vector<std::string>& policies) const;
-  bool writes(const std::string& policy) const { return wanted_.contains(policy); }  // false: apply() removes it
+  bool writes(const std::string& policy) const { return requested_.contains(policy); }  // false: apply() removes it
   // Removes the files of all policies: the next take() names all policies again.
   Result<> clear() const;
   // The tool definitions of the rules that are stored.
@@ -57,7 +57,7 @@ class RuleFiles {
 
   RuleStore store_;
   std::string policies_, skills_;  // folders of files
-  Contents before_, wanted_;       // of the last take()
+  Contents before_, requested_;    // of the last take()
 };
 
 }  // namespace cluster

@@ -11,15 +11,15 @@
 namespace cluster {
 namespace {
 
-constexpr size_t kMaxRefusals = 20;  // in the log, for one fetch
-constexpr size_t kMaxOneByOne = 20;  // policies; each takes a reload
-constexpr std::chrono::minutes kTryRefusedAgain{10};
+constexpr size_t kMaxRefusals = 20;          // in the log, for one fetch
+constexpr size_t kMaxSyncedSeparately = 20;  // policies; each takes a reload
+constexpr std::chrono::minutes kRefusedRetryDelay{10};
 
 }  // namespace
 
 struct RuleFollower::Work {
   std::optional<RuleFiles> files;                   // opened by the first job
-  RuleFiles::Taken taken;                           // by the last job
+  RuleFiles::RuleSet claimed;                       // by the last job
   RuleDefinitions definitions;                      // as it read them
   std::shared_ptr<const skills::Shared> read_last;  // nullptr: they are as before
   bool are_skills_due = false;                      // some were refused, or could not be written
@@ -31,22 +31,22 @@ struct RuleFollower::Work {
       TRY(files, RuleFiles::open(settings.trust, settings.state));
     }
     if (is_in_doubt) CHECKED(files->clear());
-    TRY(taken, files->take(texts));
-    taken.has_catalog_changed |= is_first;
-    if (taken.has_catalog_changed) definitions = files->definitions(taken.refused);
-    if (is_first || taken.have_skills_changed || are_skills_due) {
-      const size_t refused_before = taken.refused.size();
+    TRY(claimed, files->take(texts));
+    claimed.has_catalog_changed |= is_first;
+    if (claimed.has_catalog_changed) definitions = files->definitions(claimed.refused);
+    if (is_first || claimed.have_skills_changed || are_skills_due) {
+      const size_t refused_before = claimed.refused.size();
       const auto read = read_skills();
       if (!read) {
-        taken.refused.push_back("the skills of the cluster stay as they were: " + read.error().what);
+        claimed.refused.push_back("the skills of the cluster stay as they were: " + read.error().what);
         are_files_unread = true;
       }
-      are_skills_due = taken.refused.size() > refused_before;
+      are_skills_due = claimed.refused.size() > refused_before;
     }
     return {};
   }
   Result<> read_skills() {
-    TRY(const bool has_changed, files->write_skills(taken.refused));
+    TRY(const bool has_changed, files->write_skills(claimed.refused));
     if (!has_changed && !are_files_unread) return {};
     TRY(skills::Shared read, files->read_skills());
     read_last = std::make_shared<const skills::Shared>(std::move(read));
@@ -79,18 +79,18 @@ void RuleFollower::changed() {
 
 Task<> RuleFollower::take_until_none_changed() {
   const FlagGuard busy(is_taking_);
-  const auto tell = [](const Result<>& taken) {
-    if (!taken)
-      log_warning("cluster: the rules in force stay: {}{}{}", taken.error().what,
-                  taken.error().hint.empty() ? "" : "; ", taken.error().hint);
+  const auto report = [](const Result<>& reserved) {
+    if (!reserved)
+      log_warning("cluster: the rules in force stay: {}{}{}", reserved.error().what,
+                  reserved.error().hint.empty() ? "" : "; ", reserved.error().hint);
   };
   if (!std::exchange(has_last_copy_, true)) {
-    const auto taken = co_await take_last_copy();
-    tell(taken);
+    const auto reserved = co_await take_last_copy();
+    report(reserved);
   }
   while (std::exchange(has_changed_, false)) {
-    const auto taken = co_await take();
-    tell(taken);
+    const auto reserved = co_await take();
+    report(reserved);
   }
 }
 
@@ -104,10 +104,10 @@ Task<Result<>> RuleFollower::take_last_copy() {
 
 // Logs what the last job changed.
 void RuleFollower::show_changes() {
-  const RuleFiles::Taken& taken = work_->taken;
-  for (size_t i = 0; i < taken.refused.size() && i < kMaxRefusals; i++)
-    log_warning("cluster: a rule is not used: {}", taken.refused[i]);
-  if (taken.has_catalog_changed) {
+  const RuleFiles::RuleSet& reserved = work_->claimed;
+  for (size_t i = 0; i < reserved.refused.size() && i < kMaxRefusals; i++)
+    log_warning("cluster: a rule is not used: {}", reserved.refused[i]);
+  if (reserved.has_catalog_changed) {
     definitions_ = std::make_shared<const RuleDefinitions>(std::move(work_->definitions));
     uses_.catalog_changed();
   }
@@ -115,7 +115,7 @@ void RuleFollower::show_changes() {
     skills_ = std::move(read);
     uses_.skills_changed();
   }
-  if (work_->are_skills_due) again_ = Deadline(loop_, kTryRefusedAgain, [this] { changed(); });
+  if (work_->are_skills_due) retry_ = Deadline(loop_, kRefusedRetryDelay, [this] { changed(); });
 }
 
 Task<Result<>> RuleFollower::take() {
@@ -128,7 +128,7 @@ Task<Result<>> RuleFollower::take() {
   CO_CHECKED(co_await thread_->run(std::move(job)));
   is_first_ = false;
   show_changes();
-  std::vector<std::string> policies = std::move(work_->taken.policies);
+  std::vector<std::string> policies = std::move(work_->claimed.policies);
   if (!policies.empty()) CO_CHECKED(co_await adopt(std::move(policies)));
   co_return Result<>{};
 }
@@ -139,11 +139,11 @@ Task<Result<>> RuleFollower::adopt(std::vector<std::string> policies) {
     log_notice("cluster: the cluster's policies are in force");
     co_return adopted;
   }
-  again_ = Deadline(loop_, kTryRefusedAgain, [this] { changed(); });
-  if (policies.size() > kMaxOneByOne) policies.resize(kMaxOneByOne);
+  retry_ = Deadline(loop_, kRefusedRetryDelay, [this] { changed(); });
+  if (policies.size() > kMaxSyncedSeparately) policies.resize(kMaxSyncedSeparately);
   for (size_t i = 0; policies.size() > 1 && i < policies.size(); i++) {
-    std::vector<std::string> one{policies[i]};
-    const auto alone = co_await adopt_one(std::move(one));
+    std::vector<std::string> item{policies[i]};
+    const auto alone = co_await adopt_one(std::move(item));
     if (alone)
       log_notice("cluster: the cluster's policy '{}' is in force", policies[i]);
     else

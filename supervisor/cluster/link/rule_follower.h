@@ -53,7 +53,7 @@ class RuleFollower {
   const Settings settings_;
   const Uses uses_;
   bool has_changed_ = false, is_taking_ = false, is_first_ = true, has_last_copy_ = false;
-  Deadline again_;
+  Deadline retry_;
   std::shared_ptr<const RuleDefinitions> definitions_ = std::make_shared<RuleDefinitions>();
   std::shared_ptr<const skills::Shared> skills_ = std::make_shared<skills::Shared>();
   const std::shared_ptr<Work> work_;

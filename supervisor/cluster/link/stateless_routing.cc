@@ -42,29 +42,29 @@ Task<std::optional<mcp::Answer>> RequestRouter::spread(mcp::RequestContext& cont
                                                        ResultForm form) {
   const NodeReport here = report_of(link_.load());
   const bool is_free = !here.drained && here.used + here.waiting < here.slots;
-  const auto places = co_await link_.places_for(tenants::member_of(context).tenant->account(), is_free);
-  if (!places || places->front() == link_.node()) co_return std::nullopt;
+  const auto positions = co_await link_.slots_for(tenants::member_of(context).tenant->account(), is_free);
+  if (!positions || positions->front() == link_.node()) co_return std::nullopt;
   auto request = co_await take(form.method, context, params);
   if (!request)
     co_return write_far_failure({"unavailable", request.error().what, request.error().hint, {}, false}, form);
   std::optional<Attempt> refused;
   const auto until = Monotonic::now() + kReachAllLimit;
-  for (const std::string& node : *places) {
+  for (const std::string& node : *positions) {
     if (node == link_.node()) co_return std::nullopt;
     form.node = node;
     const auto now = Monotonic::now();
     const auto longest = std::clamp<Monotonic::duration>(until - now, kReachLeast, kReachOneLimit);
-    Attempt made = co_await attempt(*request, context, node, now + longest);
-    if (!made.answer && !made.was_sent) {
+    Attempt created = co_await attempt(*request, context, node, now + longest);
+    if (!created.answer && !created.was_sent) {
       counts_.unreachable++;
       continue;
     }
-    if (made.answer && denies_run(made.answer->is_error ? made.answer->data : made.answer->result)) {
+    if (created.answer && denies_run(created.answer->is_error ? created.answer->data : created.answer->result)) {
       counts_.busy_there++;
-      refused = std::move(made);
+      refused = std::move(created);
       continue;
     }
-    auto answered = co_await conclude(*request, context, std::move(form), std::move(made));
+    auto answered = co_await conclude(*request, context, std::move(form), std::move(created));
     co_return answered;
   }
   if (takes_run(here)) co_return std::nullopt;

@@ -1,4 +1,4 @@
-// ArrivalPlaces: how many workspaces may come at once: some in all, and fewer of one node, so that a node that is
+// ArrivalSlots: how many workspaces may come at once: some in all, and fewer of one node, so that a node that is
 // hostile or slow leaves places for the others. Used by: home_receiver.h. Errors: exhausted, with the limit.
 #pragma once
 #include <cstddef>
@@ -10,30 +10,30 @@
 
 namespace moves {
 
-class ArrivalPlaces {
+class ArrivalSlots {
  public:
   static constexpr size_t kMaxInAll = 4, kMaxOfNode = 2;
 
-  // One arrival, from its beginning to its end. The ArrivalPlaces must outlive it.
-  class TakenPlace {
+  // One arrival, from its beginning to its end. The ArrivalSlots must outlive it.
+  class ArrivalReservation {
    public:
-    TakenPlace(ArrivalPlaces& all, std::string node) : all_(all), of_node_(all.by_node_, std::move(node)) {
-      all_.taken_++;
+    ArrivalReservation(ArrivalSlots& all, std::string node) : all_(all), of_node_(all.by_node_, std::move(node)) {
+      all_.used_++;
     }
-    ~TakenPlace() { all_.taken_--; }
-    TakenPlace(const TakenPlace&) = delete;
-    TakenPlace& operator=(const TakenPlace&) = delete;
+    ~ArrivalReservation() { all_.used_--; }
+    ArrivalReservation(const ArrivalReservation&) = delete;
+    ArrivalReservation& operator=(const ArrivalReservation&) = delete;
 
    private:
-    ArrivalPlaces& all_;
-    const UnderWay<std::string>::One of_node_;
+    ArrivalSlots& all_;
+    const UnderWay<std::string>::Guard of_node_;
   };
 
   // `node`: the sender.
-  Result<std::unique_ptr<TakenPlace>> enter(const std::string& node);
+  Result<std::unique_ptr<ArrivalReservation>> enter(const std::string& node);
 
  private:
-  size_t taken_ = 0;
+  size_t used_ = 0;
   UnderWay<std::string> by_node_;
 };
 

@@ -20,10 +20,10 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kGoLimit = 15s;
-constexpr auto kTakenLimit = 600s;  // the other node unpacks; a lost connection is noticed earlier
-constexpr int kMaxOpens = 4;        // a node refuses orders for some seconds after its start
-constexpr auto kOpenAgain = 2s;
-constexpr auto kAskAgain = 1s;
+constexpr auto kUsedLimit = 600s;  // the other node unpacks; a lost connection is noticed earlier
+constexpr int kMaxOpens = 4;       // a node refuses orders for some seconds after its start
+constexpr auto kReopenDelay = 2s;
+constexpr auto kAskInterval = 1s;
 
 }  // namespace
 
@@ -31,7 +31,9 @@ constexpr auto kAskAgain = 1s;
 struct HomeMover::LeavingMark {
   std::set<tenants::TenantId>& all;
   const tenants::TenantId id;
-  LeavingMark(std::set<tenants::TenantId>& of, tenants::TenantId one) : all(of), id(std::move(one)) { all.insert(id); }
+  LeavingMark(std::set<tenants::TenantId>& of, tenants::TenantId tenant_id) : all(of), id(std::move(tenant_id)) {
+    all.insert(id);
+  }
   LeavingMark(const LeavingMark&) = delete;
   ~LeavingMark() { all.erase(id); }
 };
@@ -63,7 +65,7 @@ Task<Result<cluster::Home>> HomeMover::own_home(tenants::TenantId id) {
 Task<Result<>> HomeMover::move_held(tenants::TenantId id, std::string node) {
   if (node == services_.link.node()) co_return fail(Code::denied, "this node is the home already");
   CO_TRY(const cluster::Home home, co_await own_home(id));
-  const auto hold = services_.gate.hold(id);
+  const auto reservation = services_.gate.hold(id);
   CO_CHECKED(co_await settle_home(services_, id));
   CO_TRY(const auto policy, policy_of_home(services_, id.account));
   std::string none;
@@ -102,7 +104,7 @@ Task<Result<>> HomeMover::send(const PackedHome& packed, std::string node, clust
   const std::string tenant = push.id.text();
   Result<AsyncFd> opened = fail(Code::unavailable, "");
   for (int tries = 0; tries < kMaxOpens && !opened; tries++) {
-    if (tries > 0) co_await sleep_for(services_.loop, kOpenAgain);
+    if (tries > 0) co_await sleep_for(services_.loop, kReopenDelay);
     opened = co_await services_.link.open_push(node, push);
   }
   if (!opened) co_return tl::unexpected<Error>(std::move(opened).error());
@@ -124,18 +126,18 @@ Task<Result<>> HomeMover::send(const PackedHome& packed, std::string node, clust
     CO_CHECKED(co_await services_.disk.run(read));
     const auto sent = co_await send_bytes(services_.loop, socket, *part);
     if (!sent) {
-      const auto why = co_await read_message(services_.loop, socket, "taken", kAskAgain);
+      const auto why = co_await read_message(services_.loop, socket, "taken", kAskInterval);
       if (!why && why.error().code == Code::denied) co_return tl::unexpected<Error>(why.error());
       co_return sent;
     }
   }
-  CO_TRY(const Json taken, co_await read_message(services_.loop, socket, "taken", kTakenLimit));
+  CO_TRY(const Json confirmation, co_await read_message(services_.loop, socket, "taken", kUsedLimit));
   co_return Result<>{};
 }
 
 // The task ends only when the cluster has answered: until then it is not known whether the files here still count.
 Task<Result<bool>> HomeMover::settle_record(LeavingHome leaving) {
-  for (bool is_told = false;; is_told = true) {
+  for (bool is_reported = false;; is_reported = true) {
     const auto home = co_await cluster::fence_home(services_.link, leaving.id, leaving.epoch);
     if (home) {
       if (home->node != services_.link.node()) {
@@ -147,10 +149,10 @@ Task<Result<bool>> HomeMover::settle_record(LeavingHome leaving) {
       co_return is_here;
     }
     if (home.error().code == Code::denied) co_return tl::unexpected<Error>(home.error());
-    if (!is_told)
+    if (!is_reported)
       log_warning("cluster: it is not known whether {} has moved: {}; requests for it wait", leaving.id.text(),
                   home.error().what);
-    co_await sleep_for(services_.loop, kAskAgain);
+    co_await sleep_for(services_.loop, kAskInterval);
   }
 }
 
@@ -178,11 +180,11 @@ Task<> HomeMover::empty_trash(std::string folder) {
 }
 
 void HomeMover::complete(LeavingHome leaving) {
-  auto hold = services_.gate.hold(leaving.id);
-  tasks_.spawn(complete_held(std::move(leaving), std::move(hold)));
+  auto reservation = services_.gate.hold(leaving.id);
+  tasks_.spawn(complete_reserved(std::move(leaving), std::move(reservation)));
 }
 
-Task<> HomeMover::complete_held(LeavingHome leaving, cluster::MoveGate::Hold hold) {
+Task<> HomeMover::complete_reserved(LeavingHome leaving, cluster::MoveGate::Hold reservation) {
   const LeavingMark mark(leaving_, leaving.id);
   const auto is_here = co_await settle_record(leaving);
   if (is_here)
@@ -190,7 +192,7 @@ Task<> HomeMover::complete_held(LeavingHome leaving, cluster::MoveGate::Hold hol
                *is_here ? "stays here" : "is at another node");
   else
     log_error("cluster: the workspace {}: {}", leaving.id.text(), is_here.error().what);
-  hold = {};
+  reservation = {};
 }
 
 Task<Result<std::string>> HomeMover::park(tenants::TenantId id, std::string folder) {
@@ -201,7 +203,7 @@ Task<Result<std::string>> HomeMover::park_held(tenants::TenantId id, std::string
   if (is_leaving(id)) co_return fail(Code::denied, "the workspace moves already");
   const LeavingMark mark(leaving_, id);
   CO_TRY(const cluster::Home home, co_await own_home(id));
-  const auto hold = services_.gate.hold(id);
+  const auto reservation = services_.gate.hold(id);
   CO_CHECKED(co_await settle_home(services_, id));
   CO_TRY(const auto policy, policy_of_home(services_, id.account));
   std::string name = fmt::format("{}{}{}-{}.warder-home", id.account, id.workspace.empty() ? "" : "+", id.workspace,

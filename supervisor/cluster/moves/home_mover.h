@@ -40,7 +40,7 @@ class HomeMover {
   // Decides where the home is, and drops the copy that has no use. True: this node is the home.
   Task<Result<bool>> settle_record(LeavingHome leaving);
   Task<Result<>> drop(tenants::TenantId id);
-  Task<> complete_held(LeavingHome leaving, cluster::MoveGate::Hold hold);
+  Task<> complete_reserved(LeavingHome leaving, cluster::MoveGate::Hold reservation);
   Task<> empty_trash(std::string folder);
 
   MoveServices& services_;

@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kOfferLimit = 10s;  // the sender has packed the workspace before it connects
 constexpr auto kIdleLimit = 20s;   // for the next part of a workspace that comes
-constexpr auto kClaimAgain = 1s;
+constexpr auto kReclaimDelay = 1s;
 
 Json refusal(const Error& error) { return {{"refused", {{"why", error.what}, {"remedy", error.hint}}}}; }
 
@@ -43,7 +43,7 @@ tl::unexpected<Error> has_contents(const tenants::TenantId& id, const std::vecto
 struct Arrival {
   std::set<tenants::TenantId>& all;
   const tenants::TenantId id;
-  Arrival(std::set<tenants::TenantId>& of, tenants::TenantId one) : all(of), id(std::move(one)) {}
+  Arrival(std::set<tenants::TenantId>& of, tenants::TenantId tenant_id) : all(of), id(std::move(tenant_id)) {}
   Arrival(const Arrival&) = delete;
   ~Arrival() { all.erase(id); }
 };
@@ -51,18 +51,20 @@ struct Arrival {
 }  // namespace
 
 void HomeReceiver::take(AsyncFd socket, cluster::Push push) {
-  auto place = places_.enter(push.node);
-  if (!place) {
-    log_warning("cluster: the workspace {} of node {} is not taken: {}", push.id.text(), push.node, place.error().what);
-    const std::string line = dump_json(refusal(place.error())) + "\n";
+  auto location = slots_.enter(push.node);
+  if (!location) {
+    log_warning("cluster: the workspace {} of node {} is not taken: {}", push.id.text(), push.node,
+                location.error().what);
+    const std::string line = dump_json(refusal(location.error())) + "\n";
     (void)!::send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     return;
   }
-  tasks_.spawn(serve(std::move(socket), std::move(push), *std::move(place)));
+  tasks_.spawn(serve(std::move(socket), std::move(push), *std::move(location)));
 }
 
 // The arrival has `place` until it has ended.
-Task<> HomeReceiver::serve(AsyncFd socket, cluster::Push push, std::unique_ptr<ArrivalPlaces::TakenPlace> place) {
+Task<> HomeReceiver::serve(AsyncFd socket, cluster::Push push,
+                           std::unique_ptr<ArrivalSlots::ArrivalReservation> location) {
   const std::string name = push.id.text(), from = push.node;
   const auto epoch = co_await receive(socket, std::move(push));
   Json answer = {{"taken", {{"epoch", epoch.value_or(0)}}}};
@@ -73,7 +75,7 @@ Task<> HomeReceiver::serve(AsyncFd socket, cluster::Push push, std::unique_ptr<A
     log_notice("cluster: the workspace {} came from node {}", name, from);
   }
   (void)co_await send_message(services_.loop, socket, std::move(answer));
-  place.reset();
+  location.reset();
 }
 
 MoveFiles::Staging HomeReceiver::staging_of(cluster::Push push, const policies::Policy& policy) const {
@@ -121,9 +123,9 @@ Task<Result<uint64_t>> HomeReceiver::receive(AsyncFd& socket, cluster::Push push
     co_await give_up(arriving->folder);
     co_return tl::unexpected<Error>(std::move(done).error());
   }
-  const auto hold = services_.gate.hold(push.id);
+  const auto reservation = services_.gate.hold(push.id);
   ArrivedHome arrived{arriving->folder, std::move(push), false};
-  auto epoch = co_await claim_and_place(std::move(arrived));
+  auto epoch = co_await claim_and_install(std::move(arrived));
   co_return epoch;
 }
 
@@ -149,45 +151,45 @@ Task<Result<>> HomeReceiver::stage(MoveFiles::Arriving arriving, MoveFiles::Stag
 }
 
 // The claim is repeated until the cluster has answered: until then it is not known which node is the home.
-Task<Result<uint64_t>> HomeReceiver::claim_and_place(ArrivedHome arrived) {
+Task<Result<uint64_t>> HomeReceiver::claim_and_install(ArrivedHome arrived) {
   const auto when = arrived.is_restored ? cluster::ClaimWhen::after_lease : cluster::ClaimWhen::now;
-  for (bool is_told = false;; is_told = true) {
+  for (bool is_reported = false;; is_reported = true) {
     const auto home =
         co_await cluster::claim_home(services_.link, arrived.push.id, arrived.push.node, arrived.push.epoch, when);
     if (home) {
-      co_await place_surely(arrived);
+      co_await install_durably(arrived);
       co_return home->epoch;
     }
     if (home.error().code == Code::denied) {
       co_await give_up(arrived.folder);
       co_return tl::unexpected<Error>(home.error());
     }
-    if (!is_told)
+    if (!is_reported)
       log_warning("cluster: it is not known whether this node is the home of {}: {}; requests for it wait",
                   arrived.push.id.text(), home.error().what);
-    co_await sleep_for(services_.loop, kClaimAgain);
+    co_await sleep_for(services_.loop, kReclaimDelay);
   }
 }
 
 // This node is the home now: requests wait until the files are in their place.
-Task<> HomeReceiver::place_surely(ArrivedHome arrived) {
-  for (bool is_told = false;; is_told = true) {
-    const auto placed = co_await place(arrived);
+Task<> HomeReceiver::install_durably(ArrivedHome arrived) {
+  for (bool is_reported = false;; is_reported = true) {
+    const auto placed = co_await install(arrived);
     if (placed) co_return;
-    if (!is_told)
+    if (!is_reported)
       log_error(
           "cluster: the workspace {} is here, and its files cannot be put in their place: {}; requests for it wait",
           arrived.push.id.text(), placed.error().what);
-    co_await sleep_for(services_.loop, kClaimAgain);
+    co_await sleep_for(services_.loop, kReclaimDelay);
   }
 }
 
-Task<Result<>> HomeReceiver::place(ArrivedHome arrived) {
+Task<Result<>> HomeReceiver::install(ArrivedHome arrived) {
   const tenants::TenantId id = arrived.push.id;
   services_.close(id);
   const auto read = std::make_shared<MoveRecords::Read>();
   const WorkerThread::Job job = [arrived, read, files = &services_.files]() -> Result<> {
-    TRY(const std::string records, files->place(arrived));
+    TRY(const std::string records, files->install(arrived));
     auto parsed = MoveRecords::read(records, arrived.push.id.text());
     if (parsed)
       *read = *std::move(parsed);
@@ -213,11 +215,11 @@ Task<> HomeReceiver::give_up(std::string folder) {
 
 Task<Result<std::vector<std::string>>> HomeReceiver::contents_of(tenants::TenantId id) {
   const auto contents = std::make_shared<std::vector<std::string>>();
-  const WorkerThread::Job look = [id, contents, files = &services_.files]() -> Result<> {
+  const WorkerThread::Job job = [id, contents, files = &services_.files]() -> Result<> {
     TRY(*contents, files->contents(id));
     return {};
   };
-  CO_CHECKED(co_await services_.disk.run(look));
+  CO_CHECKED(co_await services_.disk.run(job));
   co_return std::move(*contents);
 }
 
@@ -271,28 +273,28 @@ Task<Result<cluster::SnapshotLabel>> HomeReceiver::restore_held(std::string file
   const std::string folder = parked->arriving.folder;
   Result<ArrivedHome> arrived = fail(Code::denied, "the workspace moves now");
   const bool is_free = !services_.gate.is_held(id);
-  const auto hold = services_.gate.hold(id);
+  const auto reservation = services_.gate.hold(id);
   if (is_free) arrived = co_await prepare_restore(*parked);
   if (!arrived) {
     co_await give_up(folder);
     co_return tl::unexpected<Error>(std::move(arrived).error());
   }
-  CO_TRY(const uint64_t epoch, co_await claim_and_place(*std::move(arrived)));
+  CO_TRY(const uint64_t epoch, co_await claim_and_install(*std::move(arrived)));
   log_notice("cluster: the workspace {} is restored from {}, epoch {}", id.text(), printable(file), epoch);
   co_return parked->label;
 }
 
 void HomeReceiver::complete(ArrivedHome arrived) {
-  auto hold = services_.gate.hold(arrived.push.id);
-  tasks_.spawn(complete_held(std::move(arrived), std::move(hold)));
+  auto reservation = services_.gate.hold(arrived.push.id);
+  tasks_.spawn(complete_reserved(std::move(arrived), std::move(reservation)));
 }
 
-Task<> HomeReceiver::complete_held(ArrivedHome arrived, cluster::MoveGate::Hold hold) {
+Task<> HomeReceiver::complete_reserved(ArrivedHome arrived, cluster::MoveGate::Hold reservation) {
   const std::string name = arrived.push.id.text();
-  const auto epoch = co_await claim_and_place(std::move(arrived));
+  const auto epoch = co_await claim_and_install(std::move(arrived));
   log_notice("cluster: the workspace {}, which was coming when the last daemon ended, {}", name,
              epoch ? "is here" : "is not taken: " + epoch.error().what);
-  hold = {};
+  reservation = {};
 }
 
 }  // namespace moves

@@ -24,7 +24,7 @@ class HomeReceiver {
       : services_(services), mover_(mover), tasks_(services.loop) {}
   HomeReceiver(const HomeReceiver&) = delete;
 
-  // A connection of warder-node, behind its first line. Refused when too many arrive (ArrivalPlaces); ended when a part
+  // A connection of warder-node, behind its first line. Refused when too many arrive (ArrivalSlots); ended when a part
   // of the workspace does not come in time.
   void take(AsyncFd socket, cluster::Push push);
   // Brings a workspace back from a parked file, an absolute path. Takes up to a minute, and continues if the caller is
@@ -35,25 +35,25 @@ class HomeReceiver {
   void complete(ArrivedHome arrived);
 
  private:
-  Task<> serve(AsyncFd socket, cluster::Push push, std::unique_ptr<ArrivalPlaces::TakenPlace> place);
+  Task<> serve(AsyncFd socket, cluster::Push push, std::unique_ptr<ArrivalSlots::ArrivalReservation> location);
   Task<Result<uint64_t>> receive(AsyncFd& socket, cluster::Push push);
   Task<Result<>> read_all(AsyncFd& socket, MoveFiles::Arriving arriving, uint64_t bytes);
   Task<Result<>> stage(MoveFiles::Arriving arriving, MoveFiles::Staging staging);
   Task<Result<ArrivedHome>> prepare_restore(MoveFiles::Parked parked);
   Task<Result<std::vector<std::string>>> contents_of(tenants::TenantId id);
   Task<Result<>> check_replaceable(tenants::TenantId id, bool is_home);
-  Task<Result<uint64_t>> claim_and_place(ArrivedHome arrived);
-  Task<Result<>> place(ArrivedHome arrived);
-  Task<> place_surely(ArrivedHome arrived);
+  Task<Result<uint64_t>> claim_and_install(ArrivedHome arrived);
+  Task<Result<>> install(ArrivedHome arrived);
+  Task<> install_durably(ArrivedHome arrived);
   Task<Result<cluster::SnapshotLabel>> restore_held(std::string file);
   Task<> give_up(std::string folder);
-  Task<> complete_held(ArrivedHome arrived, cluster::MoveGate::Hold hold);
+  Task<> complete_reserved(ArrivedHome arrived, cluster::MoveGate::Hold reservation);
   MoveFiles::Staging staging_of(cluster::Push push, const policies::Policy& policy) const;
 
   MoveServices& services_;
   const HomeMover& mover_;
   std::set<tenants::TenantId> arriving_;  // by a connection of another node
-  ArrivalPlaces places_;
+  ArrivalSlots slots_;
   Scope tasks_;  // last: cancelled first
 };
 

@@ -15,14 +15,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kLookEvery = 20ms;
+constexpr auto kCheckInterval = 20ms;
 constexpr size_t kMaxNamed = 3;  // ids in an error
 constexpr policies::StagingRules kKeepProposals{};
 
 std::vector<std::string> living_in(const MoveServices& services, const tenants::TenantId& id) {
   std::vector<std::string> living;
-  services.executions.each_living([&](const executions::ExecutionRecord& one) {
-    if (one.tenant == id && living.size() < kMaxNamed) living.push_back(one.id);
+  services.executions.each_living([&](const executions::ExecutionRecord& record) {
+    if (record.tenant == id && living.size() < kMaxNamed) living.push_back(record.id);
   });
   return living;
 }
@@ -39,7 +39,7 @@ Task<Result<>> wait_for_rest(MoveServices& services, const tenants::TenantId& id
           fmt::format("after {} s the workspace is still in use: {} requests, executions: {}", kSettleLimit.count(),
                       staying, living.empty() ? "none" : fmt::format("{}", fmt::join(living, ", "))),
           "wait for them, or end them: warder kill");
-    co_await sleep_for(services.loop, kLookEvery);
+    co_await sleep_for(services.loop, kCheckInterval);
   }
 }
 

@@ -56,7 +56,7 @@ Result<bool> exists_in(int folder, const std::string& name) {
   return errno == ENOENT ? Result<bool>(false) : fail_path(errno, "look at", name);
 }
 
-Result<> sync_whole(int folder) {
+Result<> sync_all(int folder) {
   TRY(const Fd opened, open_beneath(folder, RelativePath(), O_RDONLY | O_DIRECTORY));
   if (const int failed = durable::sync_file_system(opened.get())) return fail_errno(failed, "write to the disk");
   return {};
@@ -74,9 +74,9 @@ Result<> write_mark(int folder, const std::string& name, const std::string& text
   return {};
 }
 
-Result<std::string> read_mark(int folder, const std::string& name, size_t most = kMaxMark) {
+Result<std::string> read_mark(int folder, const std::string& name, size_t max = kMaxMark) {
   TRY(const Fd file, open_regular_beneath(folder, RelativePath::known(name), O_RDONLY));
-  return read_whole(file.get(), most);
+  return read_complete(file.get(), max);
 }
 
 Result<Json> parse_mark(int folder, const std::string& name) {
@@ -162,25 +162,25 @@ Result<Fd> MoveFiles::folder() const {
 }
 
 Result<LeftMoves> MoveFiles::begin() const {
-  LeftMoves left;
+  LeftMoves left_moves;
   TRY(const Fd moves, folder());
   TRY(const auto names, names_in(moves.get()));
   for (const std::string& name : names) {
     if (name.starts_with(kLeaving) && !name.ends_with(".new")) {
       auto leaving = read_leaving(moves.get(), name);
       if (leaving)
-        left.leaving.push_back(*std::move(leaving));
+        left_moves.leaving.push_back(*std::move(leaving));
       else
         log_error("a move of an earlier daemon cannot be completed: {}: {}", name, leaving.error().what);
     } else if (auto arrived =
                    name.starts_with(kArriving) ? read_arrived(moves.get(), name) : fail(Code::not_found, "")) {
-      left.arrived.push_back(*std::move(arrived));
+      left_moves.arrived.push_back(*std::move(arrived));
     } else {
       const auto unlinked = unlink_beneath(moves.get(), RelativePath::known(name), Removing::file);
-      if (!unlinked && unlinked.error().code != Code::not_found) left.trash.push_back(name);  // a folder
+      if (!unlinked && unlinked.error().code != Code::not_found) left_moves.trash.push_back(name);  // a folder
     }
   }
-  return left;
+  return left_moves;
 }
 
 Result<LeavingHome> MoveFiles::mark_leaving(const tenants::TenantId& id, uint64_t epoch) const {
@@ -201,9 +201,9 @@ Result<PackedHome> MoveFiles::pack(const tenants::TenantId& id, cluster::Snapsho
   TRY(const Fd source, make_directories_beneath(tenants_, folder_of(id), 0700));
   TRY(const Fd moves, to.empty() ? folder() : open_directory(to));
   const std::string part = name.empty() ? std::string(kTrash) + random_hex(8) : name + ".part";
-  TRY(Fd made, open_beneath(moves.get(), RelativePath::known(part), O_RDWR | O_CREAT | O_EXCL, 0600));
+  TRY(Fd created, open_beneath(moves.get(), RelativePath::known(part), O_RDWR | O_CREAT | O_EXCL, 0600));
   TRY(const bool has_vault, exists_in(source.get(), "vault"));
-  PackedHome packed{std::make_shared<Fd>(std::move(made)), {}, has_vault};
+  PackedHome packed{std::make_shared<Fd>(std::move(created)), {}, has_vault};
   if (name.empty()) CHECKED(unlink_beneath(moves.get(), RelativePath::known(part), Removing::file));
   cluster::SnapshotSource from{std::move(label), std::move(records), source.get(), {}};
   from.left_out.assign(kOfThisNode.begin(), kOfThisNode.end());
@@ -227,7 +227,7 @@ Result<PackedHome> MoveFiles::pack(const tenants::TenantId& id, cluster::Snapsho
 Result<std::string> MoveFiles::new_trash() const {
   TRY(const Fd moves, folder());
   std::string name = std::string(kTrash) + random_hex(8);
-  TRY(const Fd made, make_directories_beneath(moves.get(), RelativePath::known(name), 0700));
+  TRY(const Fd trash_folder, make_directories_beneath(moves.get(), RelativePath::known(name), 0700));
   return name;
 }
 
@@ -246,7 +246,7 @@ Result<std::string> MoveFiles::set_aside(const tenants::TenantId& id) const {
       CHECKED(take_out(tenants_, source.get(), name, id.account + "/" + name, below + name));
     }
   }
-  CHECKED(sync_whole(tenants_));
+  CHECKED(sync_all(tenants_));
   return trash;
 }
 
@@ -273,18 +273,18 @@ Result<MoveFiles::Parked> MoveFiles::open_parked(const std::string& file) const 
 }
 
 Result<std::vector<std::string>> MoveFiles::contents(const tenants::TenantId& id) const {
-  std::vector<std::string> found;
+  std::vector<std::string> match;
   const auto folder = open_directory_beneath(tenants_, folder_of(id));
-  if (!folder && folder.error().code == Code::not_found) return found;
+  if (!folder && folder.error().code == Code::not_found) return match;
   if (!folder) return tl::unexpected<Error>(folder.error());
   for (const auto& [name, what] : kContents) {
     TRY(const bool is_there, exists_in(folder->get(), name));
     if (!is_there) continue;
     TRY(const Fd inside, open_directory_beneath(folder->get(), RelativePath::known(name)));
     TRY(const bool has_some, has_entries(FolderReader::at(inside.get(), name)));
-    if (has_some) found.emplace_back(what);
+    if (has_some) match.emplace_back(what);
   }
-  return found;
+  return match;
 }
 
 std::string MoveFiles::folder_name(const tenants::TenantId& id) { return folder_of(id).text(); }
@@ -295,16 +295,16 @@ Result<> MoveFiles::add(const Arriving& arriving, std::string_view bytes) {
 }
 
 // The vault of another machine is sealed with that machine's key.
-Result<> MoveFiles::seal_vault_anew(int tree, const Staging& staging) const {
+Result<> MoveFiles::reseal_vault(int tree, const Staging& staging) const {
   TRY(const bool has_vault, exists_in(tree, "vault"));
   if (!has_vault) return {};
   if (!staging.has_vault)
     return fail(Code::invalid, "the snapshot has a vault, and the sender gave no key for the vault");
   tenants::VaultRecords records;
-  const auto found = [&records](std::string_view token, std::string_view text, std::chrono::sys_seconds until) {
+  const auto match = [&records](std::string_view token, std::string_view text, std::chrono::sys_seconds until) {
     records.add(token, text, until);
   };
-  const auto before = tenants::VaultLog::open(tree, staging.from_seal, found);
+  const auto before = tenants::VaultLog::open(tree, staging.from_seal, match);
   if (!before && before.error().code == Code::denied)
     return fail(Code::denied, "the vault of personal data is sealed with a key that this node cannot read",
                 "restore it on a node that was in the cluster when the file was made, or without the vault: see "
@@ -335,16 +335,16 @@ Result<> MoveFiles::stage(const Arriving& arriving, const Staging& staging, cons
   if (label.account != staging.push.id.account || label.workspace != staging.push.id.workspace)
     return fail(Code::invalid, "the snapshot is of another workspace than its sender says");
   CHECKED(check_top(tree.get()));
-  CHECKED(seal_vault_anew(tree.get(), staging));
+  CHECKED(reseal_vault(tree.get(), staging));
   CHECKED(write_mark(inside.get(), "records.jsonl", unpacked.records));
   const auto unlinked = unlink_beneath(inside.get(), RelativePath::known("packed"), Removing::file);
   if (!unlinked && unlinked.error().code != Code::not_found) return unlinked;
-  CHECKED(sync_whole(inside.get()));
+  CHECKED(sync_all(inside.get()));
   return write_mark(inside.get(), "complete",
                     dump_json({{"push", cluster::write_push(staging.push)}, {"is_restored", staging.sha256.empty()}}));
 }
 
-Result<std::string> MoveFiles::place(const ArrivedHome& arrived) const {
+Result<std::string> MoveFiles::install(const ArrivedHome& arrived) const {
   TRY(const Fd moves, folder());
   TRY(const Fd inside, open_directory_beneath(moves.get(), RelativePath::known(arrived.folder)));
   TRY(const Fd tree, open_directory_beneath(inside.get(), RelativePath::known("tree")));
@@ -356,10 +356,10 @@ Result<std::string> MoveFiles::place(const ArrivedHome& arrived) const {
   TRY(const auto names, names_in(tree.get()));
   // Names that were placed before an interruption are in the tree no longer; without names there, all were.
   for (const std::string& name : names.empty() ? std::vector<std::string>() : present) {
-    const bool is_kept = arrived.push.id.workspace.empty() && name == tenants::kNamedWorkspaces;
+    const bool is_saved = arrived.push.id.workspace.empty() && name == tenants::kNamedWorkspaces;
     TRY(const bool is_in_tree, exists_in(tree.get(), name));
     TRY(const bool is_marked, exists_in(old.get(), ".placed-" + name));
-    if (is_kept || (!is_in_tree && is_marked)) continue;
+    if (is_saved || (!is_in_tree && is_marked)) continue;
     CHECKED(take_out(tenants_, target.get(), name, to + name, from + "old/" + name + "." + random_hex(4)));
   }
   for (const std::string& name : names) {
@@ -368,7 +368,7 @@ Result<std::string> MoveFiles::place(const ArrivedHome& arrived) const {
                            Existing::refuse));
   }
   CHECKED(bring_back_outputs(tenants_, from + "old/", to));
-  CHECKED(sync_whole(tenants_));
+  CHECKED(sync_all(tenants_));
   return read_mark(inside.get(), "records.jsonl", cluster::kMaxRecords);
 }
 
@@ -383,8 +383,8 @@ Result<> MoveFiles::empty_trash(const std::string& trash, const Stop& stop) cons
   TRY(const Fd moves, folder());
   TRY(TreeRemoval removal, TreeRemoval::begin(moves.get(), RelativePath::known(trash), kMaxTrash));
   for (;;) {
-    TRY(const bool gone, removal.step(kTrashSlice));
-    if (gone) return {};
+    TRY(const bool removed, removal.step(kTrashSlice));
+    if (removed) return {};
     if (stop()) return fail(Code::unavailable, "the daemon ends; the next start continues");
   }
 }

@@ -53,7 +53,7 @@ cluster::UnpackLimits unpack_limits(const policies::QuotaRules& quota);
 
 class MoveFiles {
  public:
-  using Stop = cluster::StopAsked;
+  using Stop = cluster::StopRequested;
   // `tenants`: the folder of all tenants (O_PATH is enough), which must stay open.
   explicit MoveFiles(int tenants) : tenants_(tenants) {}
 
@@ -100,7 +100,7 @@ class MoveFiles {
   Result<> stage(const Arriving& arriving, const Staging& staging, const Stop& stop) const;
   // Puts the staged tree into the workspace's folder, and the former contents into arriving.<id>/old, except kept
   // output of executions that the tree has not. May be called again after it was interrupted. Returns the records.
-  Result<std::string> place(const ArrivedHome& arrived) const;
+  Result<std::string> install(const ArrivedHome& arrived) const;
   // The tree is placed, or not wanted: a later daemon does not complete this move. Returns the folder in the trash.
   Result<std::string> give_up(const std::string& folder) const;
 
@@ -110,7 +110,7 @@ class MoveFiles {
  private:
   Result<Fd> folder() const;
   Result<std::string> new_trash() const;
-  Result<> seal_vault_anew(int tree, const Staging& staging) const;
+  Result<> reseal_vault(int tree, const Staging& staging) const;
 
   const int tenants_;
 };

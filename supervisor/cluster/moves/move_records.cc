@@ -47,8 +47,8 @@ Result<> check_call_result(const tasks::StoredTask& task, const std::string& res
 // The other node still had the result, so a time that is over comes from a clock that differs: then the result gets its
 // whole time to live.
 int64_t time_left_ms(const tasks::StoredTask& task) {
-  const int64_t left = task.created_ms + task.ttl_ms - system_now_ms();
-  return left > 0 && left <= task.ttl_ms ? left : task.ttl_ms;
+  const int64_t remaining = task.created_ms + task.ttl_ms - system_now_ms();
+  return remaining > 0 && remaining <= task.ttl_ms ? remaining : task.ttl_ms;
 }
 
 Result<MoveRecords::Read::Ended> read_ended(Fields& in, const std::string& tenant, bool is_named) {
@@ -97,9 +97,9 @@ Result<workflows::StoredStep> read_step(Fields& in) {
   TRY(step.name, in.string("name", 256));
   CHECKED(workflows::check_step_name(step.name));
   TRY(const std::string state, in.string("state", 32));
-  const auto known = workflows::find_state(state);
-  if (!known) return fail(Code::invalid, "an unknown state");
-  step.state = *known;
+  const auto existing = workflows::find_state(state);
+  if (!existing) return fail(Code::invalid, "an unknown state");
+  step.state = *existing;
   TRY(step.value, in.string("value", kMaxText));
   TRY(step.inputs, in.string_or("inputs", "", workflows::kMaxInputsBytes));
   TRY(const int64_t attempts, in.integer("attempts", 0, UINT32_MAX));
@@ -215,9 +215,9 @@ Result<MoveRecords::Read> MoveRecords::read(const std::string& text, const std::
 }
 
 Task<> MoveRecords::adopt(std::string tenant, Read records) {
-  for (Read::Ended& one : records.ended) {
-    const std::string id = one.task.id;
-    auto adopted = co_await (one.is_named ? named_ : tasks_).adopt(std::move(one.task), std::move(one.result));
+  for (Read::Ended& item : records.ended) {
+    const std::string id = item.task.id;
+    auto adopted = co_await (item.is_named ? named_ : tasks_).adopt(std::move(item.task), std::move(item.result));
     if (!adopted) log_warning("the result {} of {} did not move: {}", printable(id, 64), tenant, adopted.error().what);
   }
   for (Read::Flow& flow : records.flows) {

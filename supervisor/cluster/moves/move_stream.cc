@@ -48,7 +48,7 @@ Result<SnapshotOffer> read_offer(const Json& message) {
 
 Task<Result<>> send_bytes(Loop& loop, AsyncFd& socket, std::string bytes, std::chrono::milliseconds limit) {
   const Deadline late(loop, limit, [&socket] { ::shutdown(socket.get(), SHUT_RDWR); });
-  const bool is_sent = co_await cluster::send_whole(socket, std::move(bytes));
+  const bool is_sent = co_await cluster::send_all(socket, std::move(bytes));
   if (!is_sent) co_return fail(Code::unavailable, "the connection to the other node ended");
   co_return Result<>{};
 }

@@ -33,10 +33,10 @@ Moves::Moves(Daemon daemon, std::unique_ptr<WorkerThread> disk)
 Result<std::unique_ptr<Moves>> Moves::open(Daemon daemon) {
   TRY(auto disk, WorkerThread::start(daemon.loop));
   std::unique_ptr<Moves> moves(new Moves(std::move(daemon), std::move(disk)));
-  TRY(LeftMoves left, moves->files_.begin());
-  for (LeavingHome& leaving : left.leaving) moves->mover_.complete(std::move(leaving));
-  for (ArrivedHome& arrived : left.arrived) moves->receiver_.complete(std::move(arrived));
-  if (!left.trash.empty()) moves->tasks_.spawn(moves->empty_trash(std::move(left.trash)));
+  TRY(LeftMoves left_moves, moves->files_.begin());
+  for (LeavingHome& leaving : left_moves.leaving) moves->mover_.complete(std::move(leaving));
+  for (ArrivedHome& arrived : left_moves.arrived) moves->receiver_.complete(std::move(arrived));
+  if (!left_moves.trash.empty()) moves->tasks_.spawn(moves->empty_trash(std::move(left_moves.trash)));
   return moves;
 }
 

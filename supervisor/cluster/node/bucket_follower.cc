@@ -8,7 +8,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kOperationLimit = 2s;  // on the bucket
-constexpr auto kOpenAgain = 1s;
+constexpr auto kReopenDelay = 1s;
 
 Task<> read_changes(KvBucket& bucket, const BucketReader& reader) {
   auto watch = bucket.watch(">");
@@ -29,7 +29,7 @@ Task<> follow_bucket(Loop& loop, Bus& bus, BucketReader reader) {
       reader.opened(bucket);
       co_await read_changes(*bucket, reader);
     }
-    co_await sleep_for(loop, kOpenAgain);
+    co_await sleep_for(loop, kReopenDelay);
   }
 }
 

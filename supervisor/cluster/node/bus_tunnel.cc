@@ -52,7 +52,7 @@ bool BusTunnel::send(FrameKind kind, std::string_view bytes) {
   std::string content(1, static_cast<char>(kind));
   append_number(content, written_);
   content += bytes;
-  told_ = written_;
+  reported_ = written_;
   return static_cast<bool>(bus_.publish(ends_.other, cipher_.seal(content)));
 }
 
@@ -85,7 +85,7 @@ Task<> BusTunnel::read_other() {
     if (!message || message->dropped_before > 0) break;
     const auto content = cipher_.open(message->bytes);
     if (!content || content->size() < kHeadBytes) break;
-    heard_ = Monotonic::now();
+    last_received_ = Monotonic::now();
     const uint64_t acknowledged = read_number(std::string_view(*content).substr(1));
     if (acknowledged > sent_ || acknowledged < acknowledged_) break;
     acknowledged_ = acknowledged;
@@ -96,9 +96,9 @@ Task<> BusTunnel::read_other() {
       is_writing_ = true;
       const bool is_written = co_await write_local(std::string_view(*content).substr(kHeadBytes));
       is_writing_ = false;
-      heard_ = Monotonic::now();
+      last_received_ = Monotonic::now();
       if (!is_written) break;
-      if (written_ - told_ >= kAcknowledgeAfter && !send(FrameKind::alive)) break;
+      if (written_ - reported_ >= kAcknowledgeAfter && !send(FrameKind::alive)) break;
     }
   }
   end();
@@ -123,7 +123,7 @@ Task<bool> BusTunnel::write_local(std::string_view bytes) {
 Task<> BusTunnel::stay_alive() {
   for (;;) {
     co_await sleep_for(loop_, kAliveEvery);
-    if (!is_writing_ && Monotonic::now() - heard_ > kSilence) break;
+    if (!is_writing_ && Monotonic::now() - last_received_ > kSilence) break;
     if (bus_.state() == BusState::connected && !send(FrameKind::alive)) break;
   }
   send(FrameKind::end);

@@ -23,7 +23,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr char kOpen[] = "open", kLook[] = "look", kPush[] = "push";  // kinds of orders
+constexpr char kOpen[] = "open", kLookOrder[] = "look", kPush[] = "push";  // kinds of orders
 constexpr auto kOpenLimit = 2300ms;
 constexpr auto kServingLimit = 1200ms;  // for warderd; the other node waits kOpenLimit
 constexpr int64_t kOldestOrderMs = 2'300 + EnvelopeChecker::kToleranceMs;  // its sender waits kOpenLimit
@@ -122,8 +122,8 @@ Result<> Carrier::check_room_for(const std::string& node) const {
 // too. `order` must outlive the task.
 Task<Result<AsyncFd>> Carrier::connect_to_warderd(const NodeEnvelope& order) {
   if (tunnels_.size() >= kMaxConnections) co_return fail(Code::exhausted, "the node carries too many connections");
-  CO_TRY(Fd made, connect_unix(identity_.warderd, SOCK_STREAM));
-  CO_TRY(AsyncFd socket, AsyncFd::adopt(loop_, std::move(made)));
+  CO_TRY(Fd created, connect_unix(identity_.warderd, SOCK_STREAM));
+  CO_TRY(AsyncFd socket, AsyncFd::adopt(loop_, std::move(created)));
   if (!order.tenant) {
     const TrustedNode* asking = checker_.trust().find(order.from);
     if (!asking) co_return fail(Code::denied, "the node was removed");
@@ -159,7 +159,7 @@ Task<> Carrier::take_order(BusMessage message) {
     co_return;
   }
   const NodeEnvelope& order = *accepted;
-  const bool is_known = order.tenant ? order.kind == kOpen || order.kind == kPush : order.kind == kLook;
+  const bool is_known = order.tenant ? order.kind == kOpen || order.kind == kPush : order.kind == kLookOrder;
   if (!is_known) co_return;
   if (read_clocks().wall_ms - order.issued_at_ms > kOldestOrderMs) co_return;  // its sender has given up
   const auto greeting = read_greeting(order);
@@ -167,15 +167,15 @@ Task<> Carrier::take_order(BusMessage message) {
   const std::string& boot = greeting->boot;
   const auto room = check_room_for(order.from);
   if (!room) co_return refuse(message, order, boot, room.error());
-  const UnderWay<std::string>::One in_work(orders_, order.from);
+  const UnderWay<std::string>::Guard in_work(orders_, order.from);
   if (order.kind == kPush) {
     Result<> checked = fail(Code::denied, "this node takes no workspaces");
     if (identity_.check_push)
       checked = co_await identity_.check_push(order.tenant->tenant, order.from, static_cast<uint64_t>(order.epoch));
     if (!checked) co_return refuse(message, order, boot, checked.error());
   }
-  const FrameCipher::Keys keys;
-  auto cipher = FrameCipher::make(keys, FrameCipher::Side::asked, greeting->key);
+  const FrameCipher::TunnelKeys keys;
+  auto cipher = FrameCipher::make(keys, FrameCipher::Side::requested, greeting->key);
   if (!cipher) co_return refuse(message, order, boot, cipher.error());
   auto local = co_await connect_to_warderd(order);
   if (!local) co_return refuse(message, order, boot, std::move(local).error().within("warderd of " + identity_.node));
@@ -192,8 +192,8 @@ Task<> Carrier::take_order(BusMessage message) {
       BusTunnel::Ends{*std::move(local), greeting->inbox, *std::move(frames)});
 }
 
-Task<Result<Carrier::Opened>> Carrier::ask(const OtherNode& node, const Purpose& purpose, const FrameCipher::Keys& keys,
-                                           const std::string& inbox) {
+Task<Result<Carrier::Opened>> Carrier::ask(const OtherNode& node, const Purpose& purpose,
+                                           const FrameCipher::TunnelKeys& keys, const std::string& inbox) {
   CO_TRY(auto frames, bus_.subscribe(inbox, {}, kFrames));
   if (!kWire.overlaps(node.wire))
     co_return fail(Code::unavailable,
@@ -235,7 +235,7 @@ Task<Result<Carrier::Opened>> Carrier::ask(const OtherNode& node, const Purpose&
 }
 
 Task<> Carrier::carry(AsyncFd local, OtherNode node, std::optional<NodeClient> for_client) {
-  Purpose purpose{kLook};
+  Purpose purpose{kLookOrder};
   if (for_client)
     purpose = {kOpen, EnvelopeTenant{envelope_principal(for_client->principal),
                                      {for_client->account},
@@ -251,7 +251,7 @@ Task<> Carrier::carry_push(AsyncFd local, OtherNode node, Push push) {
 }
 
 Task<> Carrier::carry_for(AsyncFd local, OtherNode node, Purpose purpose) {
-  const FrameCipher::Keys keys;
+  const FrameCipher::TunnelKeys keys;
   const std::string inbox = fmt::format("{}{}.c.{}", kInboxRoot, identity_.node, random_hex(16));
   Error why{Code::exhausted, 0, "the node carries too many connections", "send the request again later", {}};
   if (tunnels_.size() < kMaxConnections) {
@@ -305,12 +305,12 @@ void Carrier::add(Side side, const std::string& node, const std::string& account
                   BusTunnel::Ends ends) {
   const TrustedNode* found = checker_.trust().find(node);
   if (!found) return;
-  const auto place = tunnels_.emplace(tunnels_.end());
-  place->node = node, place->account = account, place->key = found->key;
-  if (side == Side::serving) place->served.emplace(served_, node);
-  auto ended = [this, place] { loop_.defer([this, place] { tunnels_.erase(place); }); };
-  place->connection = std::make_unique<BusTunnel>(loop_, bus_, std::move(cipher), std::move(ends), std::move(ended));
-  place->connection->begin();
+  const auto tunnel = tunnels_.emplace(tunnels_.end());
+  tunnel->node = node, tunnel->account = account, tunnel->key = found->key;
+  if (side == Side::serving) tunnel->served.emplace(served_, node);
+  auto ended = [this, tunnel] { loop_.defer([this, tunnel] { tunnels_.erase(tunnel); }); };
+  tunnel->connection = std::make_unique<BusTunnel>(loop_, bus_, std::move(cipher), std::move(ends), std::move(ended));
+  tunnel->connection->begin();
 }
 
 }  // namespace cluster

@@ -75,7 +75,7 @@ class Carrier {
   Task<> carry_for(AsyncFd local, OtherNode node, Purpose purpose);
   Task<> serve(std::unique_ptr<BusSubscription> orders);
   Task<> take_order(BusMessage message);
-  Task<Result<Opened>> ask(const OtherNode& node, const Purpose& purpose, const FrameCipher::Keys& keys,
+  Task<Result<Opened>> ask(const OtherNode& node, const Purpose& purpose, const FrameCipher::TunnelKeys& keys,
                            const std::string& inbox);
   Result<std::string> seal(NodeEnvelope envelope) const;
   Task<Result<AsyncFd>> connect_to_warderd(const NodeEnvelope& order);
@@ -90,10 +90,10 @@ class Carrier {
   const Identity identity_;
   EnvelopeChecker checker_;
   struct Entry {
-    std::string node;                                  // the other one
-    std::string account;                               // empty: a query, which ends with the trust record
-    PublicKey key;                                     // of the node, when the connection was opened
-    std::optional<UnderWay<std::string>::One> served;  // nullopt: this node asked for the connection
+    std::string node;                                    // the other one
+    std::string account;                                 // empty: a query, which ends with the trust record
+    PublicKey key;                                       // of the node, when the connection was opened
+    std::optional<UnderWay<std::string>::Guard> served;  // nullopt: this node asked for the connection
     std::unique_ptr<BusTunnel> connection;
   };
   UnderWay<std::string> orders_, served_;  // orders in work and connections, by the node that asked for them

@@ -11,18 +11,19 @@ namespace {
 
 // By the order of names: TrustRecord::find() looks at every node.
 bool is_trusted(const TrustRecord& trust, const std::string& name) {
-  const auto found = std::lower_bound(trust.nodes.begin(), trust.nodes.end(), name,
-                                      [](const auto& node, const std::string& wanted) { return node.name < wanted; });
-  return found != trust.nodes.end() && found->name == name;
+  const auto it =
+      std::lower_bound(trust.nodes.begin(), trust.nodes.end(), name,
+                       [](const auto& node, const std::string& requested) { return node.name < requested; });
+  return it != trust.nodes.end() && it->name == name;
 }
 
 NodeState state_of(const ViewSources& sources, const std::string& name, const NodeReport* report,
                    BootClock::time_point now) {
   if (name == sources.self) return NodeState::here;
   if (!is_trusted(sources.trust, name)) return NodeState::removed;
-  if (!report || now - report->heard >= kSilentAfter) return NodeState::silent;
+  if (!report || now - report->received >= kSilentAfter) return NodeState::silent;
   if (report->drained) return NodeState::drained;
-  return report->is_unanswered || now - report->heard >= kDoubtedAfter ? NodeState::doubted : NodeState::alive;
+  return report->is_unanswered || now - report->received >= kDoubtedAfter ? NodeState::doubted : NodeState::alive;
 }
 
 NodeView view_of(const ViewSources& sources, const std::string& name, BootClock::time_point now) {
@@ -41,8 +42,8 @@ NodeView view_of(const ViewSources& sources, const std::string& name, BootClock:
   node.boot = report->boot;
   node.wire_oldest = report->wire.oldest;
   node.wire_newest = report->wire.newest;
-  if (report->heard != BootClock::time_point())
-    node.silent_for = std::chrono::duration_cast<std::chrono::microseconds>(now - report->heard);
+  if (report->received != BootClock::time_point())
+    node.silent_for = std::chrono::duration_cast<std::chrono::microseconds>(now - report->received);
   return node;
 }
 
@@ -109,10 +110,10 @@ Json homes_page(const std::map<std::string, HomeRecord>& records, const HomeQues
   auto at = question.after < prefix ? records.lower_bound(prefix) : records.upper_bound(question.after);
   Rows rows;
   std::string last = question.after;
-  for (size_t looked = 0; at != records.end() && at->first.starts_with(prefix); ++at) {
-    if (looked++ == kMaxLooked) return {{"homes", std::move(rows.list)}, {"next", last}};
-    const bool is_asked = question.node.empty() || at->second.node == question.node;
-    if (is_asked && !rows.add(write_home_view(home_view(at->first, at->second))))
+  for (size_t checked = 0; at != records.end() && at->first.starts_with(prefix); ++at) {
+    if (checked++ == kMaxLooked) return {{"homes", std::move(rows.list)}, {"next", last}};
+    const bool is_requested = question.node.empty() || at->second.node == question.node;
+    if (is_requested && !rows.add(write_home_view(home_view(at->first, at->second))))
       return {{"homes", std::move(rows.list)}, {"next", last}};
     last = at->first;
   }

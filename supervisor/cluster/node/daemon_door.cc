@@ -82,15 +82,15 @@ Result<Question> read_question(const Json& find) {
   return question;
 }
 
-struct PlaceQuestion {
+struct PlacementQuery {
   uint64_t id = 0;
   std::string account;
   bool is_here_free = false;
 };
 
-Result<PlaceQuestion> read_place(const Json& place) {
-  Fields in(place, "place");
-  PlaceQuestion question;
+Result<PlacementQuery> read_placement(const Json& location) {
+  Fields in(location, "place");
+  PlacementQuery question;
   TRY(const int64_t id, in.integer("id", 0, int64_t{1} << 53));
   question.id = static_cast<uint64_t>(id);
   TRY(question.account, in.string("account", 64));
@@ -111,11 +111,11 @@ Result<uint64_t> read_id(const Json& message) {
 Result<std::unique_ptr<DaemonDoor>> DaemonDoor::open(Loop& loop, Fd socket, std::set<uid_t> users, Service& service) {
   TRY(AsyncFd watched, watch_listening(loop, std::move(socket)));
   std::unique_ptr<DaemonDoor> door(new DaemonDoor(loop, std::move(watched), std::move(users), service));
-  DaemonDoor& made = *door;
-  auto serve = [&made](Fd client) {
-    if (made.tasks_.live() < kMaxClients) made.tasks_.spawn(made.serve(std::move(client)));
+  DaemonDoor& daemon_door = *door;
+  auto serve = [&daemon_door](Fd client) {
+    if (daemon_door.tasks_.live() < kMaxClients) daemon_door.tasks_.spawn(daemon_door.serve(std::move(client)));
   };
-  made.tasks_.spawn(accept_users(loop, made.socket_, made.users_, std::move(serve)));
+  daemon_door.tasks_.spawn(accept_users(loop, daemon_door.socket_, daemon_door.users_, std::move(serve)));
   return door;
 }
 
@@ -145,16 +145,16 @@ Task<> DaemonDoor::serve(Fd client) {
 }
 
 Task<> DaemonDoor::serve_control(AsyncFd socket) {
-  const auto place = controls_.emplace(controls_.end(), loop_, std::move(socket));
+  const auto location = controls_.emplace(controls_.end(), loop_, std::move(socket));
   struct Removed {
     DaemonDoor& door;
-    std::list<Control>::iterator place;
+    std::list<Control>::iterator location;
     ~Removed() {
-      door.controls_.erase(place);
+      door.controls_.erase(location);
       if (door.controls_.empty()) door.service_.set_load(std::nullopt);
     }
-  } const removed{*this, place};
-  Control& control = *place;
+  } const removed{*this, location};
+  Control& control = *location;
   log_notice("cluster: warderd is connected");
   send(control, {{"lease", service_.lease()}});
   const auto take_line = [&](const mcp::LineSplitter::Item& line) {
@@ -173,7 +173,7 @@ void DaemonDoor::take(Control& control, Json message) {
   if (kind == "find") {
     control.asking.spawn(find(control, std::move(content)));
   } else if (kind == "place") {
-    place(control, content);
+    answer_placement(control, content);
   } else if (kind == "view") {
     show_nodes(control, content);
   } else if (kind == "list_homes") {
@@ -187,11 +187,11 @@ void DaemonDoor::take(Control& control, Json message) {
   }
 }
 
-void DaemonDoor::place(Control& control, const Json& question) {
-  const auto asked = read_place(question);
-  if (!asked) return log_warning(kNotUsed, asked.error().what);
-  const auto nodes = service_.places_for(asked->account, asked->is_here_free);
-  Json answer = {{"id", asked->id}};
+void DaemonDoor::answer_placement(Control& control, const Json& question) {
+  const auto request = read_placement(question);
+  if (!request) return log_warning(kNotUsed, request.error().what);
+  const auto nodes = service_.slots_for(request->account, request->is_here_free);
+  Json answer = {{"id", request->id}};
   if (nodes)
     answer["nodes"] = *nodes;
   else
@@ -210,9 +210,9 @@ void DaemonDoor::show_nodes(Control& control, const Json& question) {
 
 void DaemonDoor::show_homes(Control& control, const Json& question) {
   const auto id = read_id(question);
-  const auto asked = read_home_question(question);
-  if (!id || !asked) return log_warning(kNotUsed, id ? asked.error().what : id.error().what);
-  Json page = service_.homes_for(*asked);
+  const auto home_question = read_home_question(question);
+  if (!id || !home_question) return log_warning(kNotUsed, id ? home_question.error().what : id.error().what);
+  Json page = service_.homes_for(*home_question);
   page["id"] = *id;
   send(control, {{"homes", std::move(page)}});
 }
@@ -237,9 +237,9 @@ Task<> DaemonDoor::order(Control& control, std::string kind, Json question) {
   send(control, {{"failed", {{"id", id}, {"why", why.what}, {"remedy", why.hint}, {"denied", is_denied}}}});
 }
 
-Task<> DaemonDoor::forget_homes(Control& control, Json asked) {
-  const auto id = read_id(asked);
-  const auto account = read_forgotten_account(asked);
+Task<> DaemonDoor::forget_homes(Control& control, Json request) {
+  const auto id = read_id(request);
+  const auto account = read_forgotten_account(request);
   if (!id || !account) co_return log_warning(kNotUsed, id ? account.error().what : id.error().what);
   const auto done = co_await service_.forget_homes(*account);
   if (!done) {
@@ -251,8 +251,8 @@ Task<> DaemonDoor::forget_homes(Control& control, Json asked) {
   send(control, {{"forgotten", std::move(forgotten)}});
 }
 
-Task<> DaemonDoor::find(Control& control, Json asked) {
-  const auto question = read_question(asked);
+Task<> DaemonDoor::find(Control& control, Json request) {
+  const auto question = read_question(request);
   if (!question) co_return log_warning(kNotUsed, question.error().what);
   const auto home = co_await service_.home_of(question->workspace);
   if (home) {
@@ -263,7 +263,7 @@ Task<> DaemonDoor::find(Control& control, Json asked) {
   }
 }
 
-void DaemonDoor::tell(const Json& message) {
+void DaemonDoor::notify(const Json& message) {
   for (Control& control : controls_) send(control, message);
 }
 

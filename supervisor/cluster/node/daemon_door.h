@@ -31,7 +31,7 @@ class DaemonDoor {
     virtual void set_load(std::optional<NodeLoad> load) = 0;
     // `for_client`: nullopt: a query (query_messages.h).
     virtual Task<> carry(AsyncFd local, std::string node, std::optional<NodeClient> for_client) = 0;
-    virtual Result<std::vector<std::string>> places_for(const std::string& account, bool here_is_free) = 0;
+    virtual Result<std::vector<std::string>> slots_for(const std::string& account, bool here_is_free) = 0;
     virtual Task<> give_rules(AsyncFd daemon) = 0;  // the answer to "rules"
     virtual Task<> carry_push(AsyncFd local, std::string node, Push push) = 0;
     // An order of NodeOrders.
@@ -43,7 +43,7 @@ class DaemonDoor {
   DaemonDoor& operator=(const DaemonDoor&) = delete;
 
   // Sends a message on every control connection.
-  void tell(const Json& message);
+  void notify(const Json& message);
 
  private:
   struct Control {
@@ -57,12 +57,12 @@ class DaemonDoor {
   Task<> serve_control(AsyncFd socket);
   void take(Control& control, Json message);
   Task<> find(Control& control, Json question);
-  void place(Control& control, const Json& question);
+  void answer_placement(Control& control, const Json& question);
   void show_nodes(Control& control, const Json& question);
   void show_homes(Control& control, const Json& question);
   void take_load(const Json& load);
   Task<> order(Control& control, std::string order, Json question);
-  Task<> forget_homes(Control& control, Json asked);
+  Task<> forget_homes(Control& control, Json request);
   static void send(Control& control, const Json& message);
 
   Loop& loop_;

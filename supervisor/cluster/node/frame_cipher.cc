@@ -26,14 +26,14 @@ const unsigned char* bytes_of(std::string_view text) { return reinterpret_cast<c
 
 }  // namespace
 
-FrameCipher::Keys::Keys() { crypto_kx_keypair(public_.data(), secret_.data()); }
-FrameCipher::Keys::~Keys() { sodium_memzero(secret_.data(), secret_.size()); }
+FrameCipher::TunnelKeys::TunnelKeys() { crypto_kx_keypair(public_.data(), secret_.data()); }
+FrameCipher::TunnelKeys::~TunnelKeys() { sodium_memzero(secret_.data(), secret_.size()); }
 
-std::string FrameCipher::Keys::public_text() const {
+std::string FrameCipher::TunnelKeys::public_text() const {
   return to_base64({reinterpret_cast<const char*>(public_.data()), public_.size()});
 }
 
-Result<FrameCipher> FrameCipher::make(const Keys& keys, Side side, std::string_view other) {
+Result<FrameCipher> FrameCipher::make(const TunnelKeys& keys, Side side, std::string_view other) {
   auto key = from_base64(other);
   if (!key || key->size() != crypto_kx_PUBLICKEYBYTES) return fail(Code::invalid, "not a public key of a connection");
   FrameCipher cipher;

@@ -16,15 +16,15 @@ namespace cluster {
 class FrameCipher {
  public:
   static constexpr size_t kOverhead = 8 + 16;  // bytes of a frame besides its content
-  enum class Side { asking, asked };
+  enum class Side { asking, requested };
 
   // The keys of this side. They are wiped at the end.
-  class Keys {
+  class TunnelKeys {
    public:
-    Keys();
-    ~Keys();
-    Keys(const Keys&) = delete;
-    Keys& operator=(const Keys&) = delete;
+    TunnelKeys();
+    ~TunnelKeys();
+    TunnelKeys(const TunnelKeys&) = delete;
+    TunnelKeys& operator=(const TunnelKeys&) = delete;
     std::string public_text() const;  // base64
 
    private:
@@ -33,7 +33,7 @@ class FrameCipher {
   };
 
   // Errors: invalid, `other` is no public key.
-  static Result<FrameCipher> make(const Keys& keys, Side side, std::string_view other);
+  static Result<FrameCipher> make(const TunnelKeys& keys, Side side, std::string_view other);
   FrameCipher(FrameCipher&& other) noexcept;
   ~FrameCipher();
 

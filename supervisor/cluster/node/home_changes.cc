@@ -11,7 +11,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int kMaxWrites = 4;  // tries of one change
-constexpr auto kWriteAgain = 200ms;
+constexpr auto kRewriteDelay = 200ms;
 constexpr auto kLeaseLimit = 2s;
 constexpr auto kLookAtLease = 1s;
 
@@ -45,7 +45,7 @@ Task<Result<HomeRecord>> HomeDirectory::change(tenants::TenantId id, HomeRecord 
   const std::string key = tenant_key(id.account, id.workspace);
   Error last{Code::unavailable, 0, "the cluster does not answer", {}, {}};
   for (int i = 0; i < kMaxWrites; i++) {
-    if (i > 0) co_await sleep_for(loop_, kWriteAgain);
+    if (i > 0) co_await sleep_for(loop_, kRewriteDelay);
     if (!bucket_) co_return not_connected();
     const auto bucket = bucket_;
     const uint64_t period = lease_.period();
@@ -65,15 +65,15 @@ Task<Result<HomeRecord>> HomeDirectory::change(tenants::TenantId id, HomeRecord 
     }
     set_record(key, present);
     note_name(key, id);
-    held_.confirm(id, present, period,
-                  present == next ? HeldHomes::RecordSource::taken : HeldHomes::RecordSource::read);
+    homes_.confirm(id, present, period,
+                   present == next ? HeldHomes::RecordSource::claimed : HeldHomes::RecordSource::read);
     moved_();
     co_return present;
   }
   co_return tl::unexpected<Error>(std::move(last));
 }
 
-Task<Result<HomeDirectory::Found>> HomeDirectory::claim(tenants::TenantId id, HomeRecord expected, Claim how) {
+Task<Result<HomeDirectory::HomeLookup>> HomeDirectory::claim(tenants::TenantId id, HomeRecord expected, Claim how) {
   const TrustedNode* self = nodes_.trust().find(settings_.node);
   if (!self || !self->may_act_for(id.account))
     co_return fail(Code::denied, "the trust record does not let this node have the account " + id.account);
@@ -84,16 +84,16 @@ Task<Result<HomeDirectory::Found>> HomeDirectory::claim(tenants::TenantId id, Ho
   CO_TRY(HomeRecord present, co_await change(id, expected, next));
   if (present != next) co_return other_home(present);
   log_notice("cluster: this node is the home of {} now, which was at {}", id.text(), expected.node);
-  Found found{std::move(present), true};
-  co_return found;
+  HomeLookup match{std::move(present), true};
+  co_return match;
 }
 
-Task<Result<HomeDirectory::Found>> HomeDirectory::fence(tenants::TenantId id, uint64_t epoch) {
+Task<Result<HomeDirectory::HomeLookup>> HomeDirectory::fence(tenants::TenantId id, uint64_t epoch) {
   const HomeRecord next{settings_.node, epoch + 1}, expected{settings_.node, epoch};
   CO_TRY(HomeRecord present, co_await change(std::move(id), expected, next));
-  Found found{std::move(present), false};
-  found.is_here = found.record.node == settings_.node;
-  co_return found;
+  HomeLookup match{std::move(present), false};
+  match.is_here = match.record.node == settings_.node;
+  co_return match;
 }
 
 // Whether the record of a home is as the node that sends the workspace says.
@@ -106,27 +106,27 @@ Task<Result<>> HomeDirectory::check_push(tenants::TenantId id, std::string from,
     co_return fail(Code::denied, fmt::format("the node {} is drained", settings_.node), "warder nodes undrain, there");
   std::string key = tenant_key(id.account, id.workspace);
   CO_TRY(const HomeRecord present, co_await read_present(std::move(key)));
-  const HomeRecord said{std::move(from), epoch};
-  if (present != said) co_return other_home(present);
+  const HomeRecord record{std::move(from), epoch};
+  if (present != record) co_return other_home(present);
   co_return Result<>{};
 }
 
 Result<std::string> HomeDirectory::other_node(const tenants::TenantId& id) const {
-  NodeTable others = nodes_for(id.account);
-  others.remove(settings_.node);
-  return lighter_home(others, counts_, id, {}, BootClock::now());
+  NodeTable table = nodes_for(id.account);
+  table.remove(settings_.node);
+  return lighter_home(table, counts_, id, {}, BootClock::now());
 }
 
 std::vector<std::pair<tenants::TenantId, HomeRecord>> HomeDirectory::held_after(const tenants::TenantId& after,
-                                                                                size_t most) const {
-  std::vector<std::pair<tenants::TenantId, HomeRecord>> held;
-  auto one =
+                                                                                size_t max) const {
+  std::vector<std::pair<tenants::TenantId, HomeRecord>> reserved;
+  auto item =
       after.account.empty() ? records_.begin() : records_.upper_bound(tenant_key(after.account, after.workspace));
-  for (; one != records_.end() && held.size() < most; ++one) {
-    if (one->second.node != settings_.node) continue;
-    if (auto id = name_of(one->first)) held.emplace_back(*std::move(id), one->second);
+  for (; item != records_.end() && reserved.size() < max; ++item) {
+    if (item->second.node != settings_.node) continue;
+    if (auto id = name_of(item->first)) reserved.emplace_back(*std::move(id), item->second);
   }
-  return held;
+  return reserved;
 }
 
 // The record with which this node takes the home, when the lease of the present one has ended. That lease must not be
@@ -141,25 +141,25 @@ Task<Result<HomeRecord>> HomeDirectory::take_after_lease(HomeRecord present) {
     const auto now = BootClock::now();
     const bool is_renewed = watch.saw(entry ? entry->revision : 0, now);
     if (is_renewed) co_return is_alive(present.node);
-    if (auto taken = taken_over(present, settings_.node, watch, now)) co_return *std::move(taken);
+    if (auto reserved = adopted(present, settings_.node, watch, now)) co_return *std::move(reserved);
     co_await sleep_for(loop_, kLookAtLease);
   }
 }
 
-Task<Result<HomeDirectory::Found>> HomeDirectory::find_lost(tenants::TenantId id) {
+Task<Result<HomeDirectory::HomeLookup>> HomeDirectory::find_lost(tenants::TenantId id) {
   if (!bucket_) co_return not_connected();
   const std::string key = tenant_key(id.account, id.workspace);
   const auto bucket = bucket_;
   std::string text = write_home_record({settings_.node, 1}, id);
-  CO_TRY(const KvWrite made, co_await bucket->create(key, std::move(text)));
-  (void)made;
+  CO_TRY(const KvWrite write, co_await bucket->create(key, std::move(text)));
+  (void)write;
   CO_TRY(HomeRecord present, co_await read_present(key));
   const NodeReport* node = nodes_.table().find(present.node);
-  const bool is_heard = node && BootClock::now() - node->heard < kSilentAfter;
+  const bool is_heard = node && BootClock::now() - node->received < kSilentAfter;
   if (present.node != settings_.node && is_heard) co_return is_alive(present.node);
-  Found found{std::move(present), false};
-  found.is_here = found.record.node == settings_.node;
-  co_return found;
+  HomeLookup match{std::move(present), false};
+  match.is_here = match.record.node == settings_.node;
+  co_return match;
 }
 
 }  // namespace cluster

@@ -51,8 +51,8 @@ void HomeDirectory::note_name(const std::string& key, const tenants::TenantId& i
 
 std::optional<tenants::TenantId> HomeDirectory::name_of(const std::string& key) const {
   if (is_hash(key)) {
-    const auto found = long_names_.find(key);
-    return found == long_names_.end() ? std::nullopt : std::optional(found->second);
+    const auto it = long_names_.find(key);
+    return it == long_names_.end() ? std::nullopt : std::optional(it->second);
   }
   const size_t dot = key.find('.');
   if (dot == key.npos) return std::nullopt;
@@ -70,7 +70,7 @@ HomeDirectory::HomeDirectory(Loop& loop, Bus& bus, const NodeSettings& settings,
       nodes_(nodes),
       lease_(lease),
       moved_(std::move(moved)),
-      held_(lease, settings.node),
+      homes_(lease, settings.node),
       tasks_(loop) {}
 
 Result<> HomeDirectory::begin() {
@@ -100,13 +100,13 @@ void HomeDirectory::take(const KvChange& change) {
   if (change.kind == KvChange::Kind::current) return take_current();
   if (!check_subject(change.key)) return;
   unseen_.erase(change.key);
-  const auto known = records_.find(change.key);
+  const auto it = records_.find(change.key);
   if (change.kind == KvChange::Kind::removed) {
-    if (known == records_.end()) return;
+    if (it == records_.end()) return;
     if (change.revision == 0) return put_back(change.key);
     remove_record(change.key);
     // A next home of this workspace begins with the first epoch.
-    held_.forget_if(
+    homes_.forget_if(
         [&change](const tenants::TenantId& id) { return tenant_key(id.account, id.workspace) == change.key; });
     return moved_();
   }
@@ -114,17 +114,17 @@ void HomeDirectory::take(const KvChange& change) {
   if (!record) return log_warning("cluster: a home is not used: {}: {}", change.key, record.error().what);
   lost_.erase(change.key);
   lost_own_.erase(change.key);
-  if (known != records_.end() && known->second == *record) return;
+  if (it != records_.end() && it->second == *record) return;
   if (is_hash(change.key)) {
     const auto id = tenants::TenantId::parse(record->of);
     if (id && tenant_key(id->account, id->workspace) == change.key) note_name(change.key, *id);
   }
-  if (known != records_.end() && record->epoch < known->second.epoch) return put_back(change.key);
-  if (known != records_.end() && record->epoch == known->second.epoch)
+  if (it != records_.end() && record->epoch < it->second.epoch) return put_back(change.key);
+  if (it != records_.end() && record->epoch == it->second.epoch)
     log_error(
         "cluster: the home {} was at node {}, and the cluster lost this: now it is at node {}; its files may be at {}",
-        change.key, known->second.node, record->node, known->second.node);
-  const bool has_moved = known != records_.end();
+        change.key, it->second.node, record->node, it->second.node);
+  const bool has_moved = it != records_.end();
   set_record(change.key, *record);
   if (has_moved) moved_();
 }
@@ -136,8 +136,8 @@ void HomeDirectory::take_current() {
 }
 
 void HomeDirectory::put_back(const std::string& key) {
-  const auto known = records_.find(key);
-  const bool is_own = known != records_.end() && known->second.node == settings_.node;
+  const auto it = records_.find(key);
+  const bool is_own = it != records_.end() && it->second.node == settings_.node;
   (is_own ? lost_own_ : lost_).insert(key);
   if (putting_back_ >= kPutBackAtOnce || putting_back_ >= lost_own_.size() + lost_.size()) return;
   putting_back_++;
@@ -150,7 +150,7 @@ Task<> HomeDirectory::put_back_some() {
     std::set<std::string>& lost = lost_own_.empty() ? lost_ : lost_own_;
     if (lost.empty()) break;
     const std::string key = lost.extract(lost.begin()).value();
-    const bool is_done = co_await put_back_one(bucket_, key);
+    const bool is_done = co_await put_back_entry(bucket_, key);
     if (is_done) {
       put_back_count_++;
     } else {
@@ -164,17 +164,17 @@ Task<> HomeDirectory::put_back_some() {
 }
 
 // False: the bus does not answer. A record with a higher epoch stays: the watch tells it.
-Task<bool> HomeDirectory::put_back_one(std::shared_ptr<KvBucket> bucket, std::string key) {
-  const auto known = records_.find(key);
-  if (known == records_.end()) co_return true;
-  const HomeRecord record = known->second;
+Task<bool> HomeDirectory::put_back_entry(std::shared_ptr<KvBucket> bucket, std::string key) {
+  const auto it = records_.find(key);
+  if (it == records_.end()) co_return true;
+  const HomeRecord record = it->second;
   if (!nodes_.trust().find(record.node)) {  // of an earlier cluster
     remove_record(key);
     co_return true;
   }
-  const auto made = co_await bucket->update(key, write_home_record(record), 0);
-  if (!made) co_return false;
-  if (made->written) co_return true;
+  const auto created = co_await bucket->update(key, write_home_record(record), 0);
+  if (!created) co_return false;
+  if (created->written) co_return true;
   const auto entry = co_await bucket->get(key);
   if (!entry) co_return false;
   if (!*entry) {  // it was removed while this node did not hear of it
@@ -197,11 +197,11 @@ void HomeDirectory::set_record(const std::string& key, const HomeRecord& record)
 }
 
 void HomeDirectory::remove_record(const std::string& key) {
-  const auto known = records_.find(key);
-  if (known == records_.end()) return;
-  const auto count = counts_.find(known->second.node);
+  const auto it = records_.find(key);
+  if (it == records_.end()) return;
+  const auto count = counts_.find(it->second.node);
   if (--count->second == 0) counts_.erase(count);
-  records_.erase(known);
+  records_.erase(it);
   long_names_.erase(key);
   memory_->note_change(key);
 }
@@ -210,7 +210,7 @@ void HomeDirectory::remove_record(const std::string& key) {
 size_t HomeDirectory::homes_of(const std::string& account) const {
   const std::string prefix = tenant_key(account, {}).substr(0, tenant_key(account, {}).find('.') + 1);
   size_t count = 0;
-  for (auto one = records_.lower_bound(prefix); one != records_.end() && one->first.starts_with(prefix); ++one) count++;
+  for (auto it = records_.lower_bound(prefix); it != records_.end() && it->first.starts_with(prefix); ++it) count++;
   return count;
 }
 
@@ -220,9 +220,9 @@ Task<Result<ForgottenHomes>> HomeDirectory::forget(std::string account) {
     co_return fail(Code::unavailable, "this node cannot reach the cluster", "journalctl --unit=warder-node says why");
   const std::string prefix = name_token(account) + ".";
   std::vector<std::string> keys;
-  auto one = records_.lower_bound(prefix);
-  for (; one != records_.end() && one->first.starts_with(prefix) && keys.size() < kMaxForgotten; ++one)
-    if (one->second.node == settings_.node) keys.push_back(one->first);
+  auto it = records_.lower_bound(prefix);
+  for (; it != records_.end() && it->first.starts_with(prefix) && keys.size() < kMaxForgotten; ++it)
+    if (it->second.node == settings_.node) keys.push_back(it->first);
   ForgottenHomes forgotten;
   for (const std::string& key : keys) {
     CO_TRY(const auto entry, co_await bucket->get(key));
@@ -233,7 +233,7 @@ Task<Result<ForgottenHomes>> HomeDirectory::forget(std::string account) {
     forgotten.homes += removed.written;
     if (removed.written) remove_record(key);
   }
-  held_.forget_if([&account](const tenants::TenantId& id) { return id.account == account; });
+  homes_.forget_if([&account](const tenants::TenantId& id) { return id.account == account; });
   forgotten.has_more = keys.size() == kMaxForgotten && forgotten.homes > 0;
   co_return forgotten;
 }
@@ -261,7 +261,7 @@ Task<Result<HomeRecord>> HomeDirectory::choose(std::shared_ptr<KvBucket> bucket,
   if (write.written) {
     set_record(key, chosen);
     note_name(key, id);
-    if (chosen.node == settings_.node) held_.confirm(id, chosen, period, HeldHomes::RecordSource::taken);
+    if (chosen.node == settings_.node) homes_.confirm(id, chosen, period, HeldHomes::RecordSource::claimed);
     co_return chosen;
   }
   CO_TRY(const auto entry, co_await bucket->get(key));
@@ -271,32 +271,32 @@ Task<Result<HomeRecord>> HomeDirectory::choose(std::shared_ptr<KvBucket> bucket,
   co_return present;
 }
 
-Task<Result<HomeDirectory::Found>> HomeDirectory::find(tenants::TenantId id) {
+Task<Result<HomeDirectory::HomeLookup>> HomeDirectory::find(tenants::TenantId id) {
   const std::string key = tenant_key(id.account, id.workspace);
   if (!bucket_ || !is_current_)
     co_return fail(Code::unavailable, "this node cannot reach the cluster",
                    "ask the administrator: journalctl --unit=warder-node");
-  Found found;
+  HomeLookup match;
   const uint64_t period = lease_.period();
-  if (const auto known = records_.find(key); known != records_.end()) {
-    found.record = known->second;
+  if (const auto it = records_.find(key); it != records_.end()) {
+    match.record = it->second;
   } else {
-    CO_TRY(found.record, co_await choose(bucket_, id, key));
+    CO_TRY(match.record, co_await choose(bucket_, id, key));
   }
-  if (found.record.node != settings_.node) co_return found;
-  if (held_.state(id, BootClock::now()) != HomeState::usable) {  // the value itself says it, not a message about it
+  if (match.record.node != settings_.node) co_return match;
+  if (homes_.state(id, BootClock::now()) != HomeState::usable) {  // the value itself says it, not a message about it
     const auto bucket = bucket_;
     CO_TRY(const auto entry, co_await bucket->get(key));
     if (!entry) co_return fail(Code::unavailable, "the home of the workspace was removed just now", "send it again");
-    CO_TRY(found.record, read_home_record(entry->bytes));
-    held_.confirm(id, found.record, period, HeldHomes::RecordSource::read);
+    CO_TRY(match.record, read_home_record(entry->bytes));
+    homes_.confirm(id, match.record, period, HeldHomes::RecordSource::read);
   }
-  if (found.record.node != settings_.node) co_return found;
-  if (held_.state(id, BootClock::now()) == HomeState::lost)
+  if (match.record.node != settings_.node) co_return match;
+  if (homes_.state(id, BootClock::now()) == HomeState::lost)
     co_return fail(Code::unavailable, "the workspace was at another node in between, and its files are there",
                    "ask the administrator");
-  found.is_here = true;
-  co_return found;
+  match.is_here = true;
+  co_return match;
 }
 
 }  // namespace cluster

@@ -38,11 +38,11 @@ class HomeDirectory {
   // For tests: all homes that the bus has are known, so find() can answer.
   bool is_current() const { return is_current_; }
 
-  struct Found {
+  struct HomeLookup {
     HomeRecord record;
     bool is_here = false;  // this node is the home, and may act as such while its lease lasts
   };
-  Task<Result<Found>> find(tenants::TenantId id);
+  Task<Result<HomeLookup>> find(tenants::TenantId id);
   // Removes the records of an account's workspaces whose home is this node: their files are being removed. At most
   // kMaxForgotten at a time. Errors: unavailable.
   static constexpr size_t kMaxForgotten = 200;
@@ -54,16 +54,16 @@ class HomeDirectory {
   // this epoch, and that this node may have the account. Errors: denied: it was not done; unavailable: not known.
   // after_lease: first waits until the lease of the present home has ended.
   enum class Claim { now, after_lease };
-  Task<Result<Found>> claim(tenants::TenantId id, HomeRecord expected, Claim how);
-  Task<Result<Found>> fence(tenants::TenantId id, uint64_t epoch);
+  Task<Result<HomeLookup>> claim(tenants::TenantId id, HomeRecord expected, Claim how);
+  Task<Result<HomeLookup>> fence(tenants::TenantId id, uint64_t epoch);
   // The home of a workspace before a restore from a file: a missing record is made for this node. Errors also:
   // denied: the home is alive.
-  Task<Result<Found>> find_lost(tenants::TenantId id);
+  Task<Result<HomeLookup>> find_lost(tenants::TenantId id);
   Task<Result<>> check_push(tenants::TenantId id, std::string from, uint64_t epoch);
   // Another node for the workspace. Errors: unavailable, with the number of nodes for each reason.
   Result<std::string> other_node(const tenants::TenantId& id) const;
   // The homes of this node behind `after`, in the order of the keys; after an empty account: the first ones.
-  std::vector<std::pair<tenants::TenantId, HomeRecord>> held_after(const tenants::TenantId& after, size_t most) const;
+  std::vector<std::pair<tenants::TenantId, HomeRecord>> held_after(const tenants::TenantId& after, size_t max) const;
 
  private:
   Task<Result<HomeRecord>> read_present(std::string key);
@@ -77,7 +77,7 @@ class HomeDirectory {
   void take_current();
   void put_back(const std::string& key);
   Task<> put_back_some();
-  Task<bool> put_back_one(std::shared_ptr<KvBucket> bucket, std::string key);
+  Task<bool> put_back_entry(std::shared_ptr<KvBucket> bucket, std::string key);
   void set_record(const std::string& key, const HomeRecord& record);
   void remove_record(const std::string& key);
   Task<Result<HomeRecord>> choose(std::shared_ptr<KvBucket> bucket, tenants::TenantId id, std::string key);
@@ -101,7 +101,7 @@ class HomeDirectory {
   std::map<std::string, tenants::TenantId> long_names_;  // of keys that are hashes
   HomeCounts counts_;                                    // of records_, by node
   bool is_current_ = false;                              // records_ has all that existed
-  HeldHomes held_;
+  HeldHomes homes_;
   Scope tasks_;  // last: cancelled first
 };
 

@@ -79,15 +79,15 @@ Result<std::unique_ptr<HomeMemory>> HomeMemory::open(Loop& loop, const std::stri
 }
 
 Task<HomeMemory::Records> HomeMemory::load() {
-  const auto found = std::make_shared<Records>();
-  WorkerThread::Job job = [found, stored = stored_, file = file_]() -> Result<> {
-    TRY(*found, read_records(file));
-    *stored = *found;
+  const auto records = std::make_shared<Records>();
+  WorkerThread::Job job = [records, stored = stored_, file = file_]() -> Result<> {
+    TRY(*records, read_records(file));
+    *stored = *records;
     return {};
   };
   const auto read = co_await worker_->run(std::move(job));
   if (!read) log_warning("cluster: the homes of before are not known: {}", read.error().what);
-  co_return std::move(*found);
+  co_return std::move(*records);
 }
 
 void HomeMemory::note_change(const std::string& key) {
@@ -106,13 +106,13 @@ Task<> HomeMemory::store() {
     }
     const auto spent = std::make_shared<double>(0);
     WorkerThread::Job job = [file = file_, stored = stored_, changes, spent] {
-      const auto begun = Monotonic::now();
+      const auto started = Monotonic::now();
       for (auto& [key, record] : *changes) {
         stored->erase(key);
         if (record) stored->emplace(key, *std::move(record));
       }
       auto written = write_records(file, *stored);
-      *spent = ms_since(begun);
+      *spent = ms_since(started);
       return written;
     };
     const auto stored = co_await worker_->run(std::move(job));
@@ -120,8 +120,8 @@ Task<> HomeMemory::store() {
     wait =
         std::max(std::chrono::milliseconds(kStoreAfter), std::chrono::milliseconds(static_cast<int64_t>(20 * *spent)));
     if (is_written) {
-      was_told_ = false;
-    } else if (!std::exchange(was_told_, true)) {
+      was_reported_ = false;
+    } else if (!std::exchange(was_reported_, true)) {
       log_warning("cluster: the homes are not remembered on the disk: {}", stored.error().what);
     }
   }

@@ -45,7 +45,7 @@ class HomeMemory {
   const Records& records_;
   const std::shared_ptr<Records> stored_ = std::make_shared<Records>();  // the thread's: what it writes
   std::set<std::string> changed_;                                        // keys
-  bool is_storing_ = false, was_told_ = false;
+  bool is_storing_ = false, was_reported_ = false;
   std::unique_ptr<WorkerThread> worker_;
   Scope tasks_;  // last: cancelled first
 };

@@ -46,7 +46,7 @@ Task<> LeaseKeeper::renew() {
       }
     }
     const auto wait =
-        std::chrono::ceil<std::chrono::milliseconds>(lease_.next_look(BootClock::now()) - BootClock::now());
+        std::chrono::ceil<std::chrono::milliseconds>(lease_.next_check(BootClock::now()) - BootClock::now());
     co_await sleep_for(loop_, std::clamp(wait, std::chrono::milliseconds(20), std::chrono::milliseconds(1000)));
   }
   log_error("cluster: another warder-node has the name {}: this node acts as no home until it is started again", node_);

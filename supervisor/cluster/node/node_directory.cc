@@ -22,7 +22,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kSignEvery = 1s;
-constexpr auto kReadAgain = 1s;
+constexpr auto kRereadDelay = 1s;
 constexpr auto kNodesLimit = 2s;
 constexpr uint32_t kMaxSlots = 1 << 20;
 constexpr std::string_view kLoad = "w1.load.";
@@ -137,7 +137,7 @@ Task<> NodeDirectory::describe_self() {
   for (;;) {
     const auto written = co_await write_description();
     if (written) co_return;
-    co_await sleep_for(loop_, kReadAgain);
+    co_await sleep_for(loop_, kRereadDelay);
   }
 }
 
@@ -186,13 +186,13 @@ void NodeDirectory::take_description(const std::string& node, std::string_view t
   if (!trust_.find(node)) return;
   auto report = read_description(node, text);
   if (!report) return log_warning("cluster: the description of node {} is not used: {}", node, report.error().what);
-  if (const NodeReport* known = table_.find(node); known && known->boot == report->boot) {
-    report->slots = known->slots;
-    report->used = known->used;
-    report->waiting = known->waiting;
-    report->drained = known->drained;
-    report->heard = known->heard;
-    report->is_unanswered = known->is_unanswered;
+  if (const NodeReport* node_report = table_.find(node); node_report && node_report->boot == report->boot) {
+    report->slots = node_report->slots;
+    report->used = node_report->used;
+    report->waiting = node_report->waiting;
+    report->drained = node_report->drained;
+    report->received = node_report->received;
+    report->is_unanswered = node_report->is_unanswered;
   }
   (void)table_.report(*std::move(report));
   if (node == settings_.node) table_.note_sign(node, boot_, own_sign(), BootClock::now());
@@ -206,7 +206,7 @@ Task<> NodeDirectory::follow_signs() {
       if (!sign) break;
       take_sign(sign->subject, sign->bytes);
     }
-    co_await sleep_for(loop_, kReadAgain);
+    co_await sleep_for(loop_, kRereadDelay);
   }
 }
 
@@ -251,7 +251,7 @@ Task<> NodeDirectory::send_signs() {
   }
 }
 
-Result<std::vector<std::string>> NodeDirectory::places_for(const std::string& account, bool here_is_free) const {
+Result<std::vector<std::string>> NodeDirectory::slots_for(const std::string& account, bool here_is_free) const {
   NodeTable some;  // where some nodes may not have the account
   const auto& nodes = trust_.nodes;
   const bool all_may =
@@ -266,20 +266,20 @@ Result<std::vector<std::string>> NodeDirectory::places_for(const std::string& ac
     return bits;
   };
   RunPlacement placement(all_may ? table_ : some, {{{}, kWire}, settings_.node, here_is_free}, random);
-  std::vector<std::string> places;
-  while (places.size() < kMaxTries) {
+  std::vector<std::string> positions;
+  while (positions.size() < kMaxTries) {
     auto next = placement.next(BootClock::now());
     if (next) {
-      places.push_back(*std::move(next));
-    } else if (places.empty()) {
+      positions.push_back(*std::move(next));
+    } else if (positions.empty()) {
       return tl::unexpected<Error>(std::move(next).error());
     } else {
       break;
     }
   }
   // This node is full, and the others may not be: it comes last.
-  if (!here_is_free) std::ranges::stable_partition(places, [&](const auto& node) { return node != settings_.node; });
-  return places;
+  if (!here_is_free) std::ranges::stable_partition(positions, [&](const auto& node) { return node != settings_.node; });
+  return positions;
 }
 
 }  // namespace cluster

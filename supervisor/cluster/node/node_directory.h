@@ -32,7 +32,7 @@ class NodeDirectory {
   void trust_changed();
   // The nodes to ask for a stateless execution of the account, one after the other (RunPlacement). `here_is_free`: a
   // slot is free at this node. Errors: unavailable: no node may take it, with the reasons.
-  Result<std::vector<std::string>> places_for(const std::string& account, bool here_is_free) const;
+  Result<std::vector<std::string>> slots_for(const std::string& account, bool here_is_free) const;
   void note_unanswered(const std::string& node) { table_.note_unanswered(node); }
   // The boot of a node; empty: not known.
   std::string boot_of(const std::string& node) const;

@@ -112,28 +112,28 @@ Task<Result<Json>> NodeOrders::answer(std::string order, Json question) {
 }
 
 Task<Result<Json>> NodeOrders::change(std::string order, Json question) {
-  CO_TRY(OrderedHome asked, read_ordered_home(order, question));
+  CO_TRY(OrderedHome ordered_home, read_ordered_home(order, question));
   if (order == "homes") {
-    Json homes = list(asked.id);
+    Json homes = list(ordered_home.id);
     co_return homes;
   }
   if (order == "other") {
-    auto node = homes_.other_node(asked.id);
+    auto node = homes_.other_node(ordered_home.id);
     if (!node) co_return fail(Code::denied, node.error().what, node.error().hint);
     Json other = {{"node", *node}};
     co_return other;
   }
-  Result<HomeDirectory::Found> found = fail(Code::internal, "");
+  Result<HomeDirectory::HomeLookup> match = fail(Code::internal, "");
   if (order == "claim") {
-    HomeRecord expected{std::move(asked.from), asked.epoch};
+    HomeRecord expected{std::move(ordered_home.from), ordered_home.epoch};
     using Claim = HomeDirectory::Claim;
-    const Claim how = asked.is_after_lease ? Claim::after_lease : Claim::now;
-    found = co_await homes_.claim(std::move(asked.id), std::move(expected), how);
+    const Claim how = ordered_home.is_after_lease ? Claim::after_lease : Claim::now;
+    match = co_await homes_.claim(std::move(ordered_home.id), std::move(expected), how);
   }
-  if (order == "fence") found = co_await homes_.fence(std::move(asked.id), asked.epoch);
-  if (order == "lost") found = co_await homes_.find_lost(std::move(asked.id));
-  if (!found) co_return tl::unexpected<Error>(std::move(found).error());
-  Json home = {{"node", found->record.node}, {"epoch", found->record.epoch}, {"here", found->is_here}};
+  if (order == "fence") match = co_await homes_.fence(std::move(ordered_home.id), ordered_home.epoch);
+  if (order == "lost") match = co_await homes_.find_lost(std::move(ordered_home.id));
+  if (!match) co_return tl::unexpected<Error>(std::move(match).error());
+  Json home = {{"node", match->record.node}, {"epoch", match->record.epoch}, {"here", match->is_here}};
   co_return home;
 }
 

@@ -17,7 +17,7 @@
 namespace cluster {
 namespace {
 
-constexpr std::chrono::seconds kTellNumbersEvery{1};
+constexpr std::chrono::seconds kReportInterval{1};
 
 int64_t microseconds(BootClock::time_point time) {
   return std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch()).count();
@@ -54,16 +54,18 @@ Task<Result<std::unique_ptr<NodeService>>> NodeService::open(Loop& loop, NodeSet
   CO_TRY(std::unique_ptr<Bus> bus, co_await connect_nats(loop, bus_settings(settings)));
   std::unique_ptr<NodeService> service(
       new NodeService(loop, std::move(settings), std::move(bus), rules.trust(), std::move(key), std::move(ended)));
-  NodeService* const made = service.get();
-  const NodeSettings& own = made->settings_;
+  NodeService* const node_service = service.get();
+  const NodeSettings& own = node_service->settings_;
   const RuleStore now = rules;
   CO_TRY(service->rule_work_, RuleWork::start(loop, std::move(rules)));
-  service->keeper_ = std::make_unique<TrustKeeper>(loop, *made->bus_, own.replicas, own.trust, now, *made->rule_work_,
-                                                   [made](const TrustRecord& record) { made->take_trust(record); });
-  service->rules_ =
-      std::make_unique<RuleKeeper>(loop, *made->bus_, own.replicas, folder_of(own.trust), *made->rule_work_, [made] {
-        if (made->door_) made->door_->tell({{"rules", Json::object()}});
-      });
+  service->keeper_ =
+      std::make_unique<TrustKeeper>(loop, *node_service->bus_, own.replicas, own.trust, now, *node_service->rule_work_,
+                                    [node_service](const TrustRecord& record) { node_service->take_trust(record); });
+  service->rules_ = std::make_unique<RuleKeeper>(loop, *node_service->bus_, own.replicas, folder_of(own.trust),
+                                                 *node_service->rule_work_, [node_service] {
+                                                   if (node_service->door_)
+                                                     node_service->door_->notify({{"rules", Json::object()}});
+                                                 });
   CO_CHECKED(service->begin(std::move(socket), std::move(users)));
   co_return service;
 }
@@ -80,11 +82,11 @@ NodeService::NodeService(Loop& loop, NodeSettings settings, std::unique_ptr<Bus>
       lease_(loop, *bus_, settings_.node, boot_, settings_.replicas, LeaseTimes::divided_by(settings_.lease_divisor),
              [this](BootClock::time_point since) {
                renewed_ = since;
-               if (door_) door_->tell({{"lease", lease()}});
+               if (door_) door_->notify({{"lease", lease()}});
              }),
       homes_(loop, *bus_, settings_, nodes_, lease_.lease(),
              [this] {
-               if (door_) door_->tell({{"moved", Json::object()}});
+               if (door_) door_->notify({{"moved", Json::object()}});
              }),
       orders_(homes_, nodes_, [this]() -> const PrivateKey& { return carrier_.key(); }),
       carrier_(loop, *bus_,
@@ -112,7 +114,7 @@ Result<> NodeService::begin(Fd socket, std::set<uid_t> users) {
   keeper_->begin();
   rules_->begin();
   TRY(door_, DaemonDoor::open(loop_, std::move(socket), std::move(users), *this));
-  tasks_.spawn(tell_numbers());
+  tasks_.spawn(report_numbers());
   return {};
 }
 
@@ -143,14 +145,14 @@ void NodeService::take_trust(const TrustRecord& record) {
         record.serial);
   trust_ = record;
   carrier_.set_trust(record);
-  if (door_) door_->tell({{"rules", Json::object()}});
+  if (door_) door_->notify({{"rules", Json::object()}});
   nodes_.trust_changed();
 }
 
 Task<Result<Home>> NodeService::home_of(tenants::TenantId id) {
-  auto found = co_await homes_.find(std::move(id));
-  if (!found) co_return tl::unexpected<Error>(std::move(found).error());
-  Home home{found->record.node, found->record.epoch, found->is_here};
+  auto it = co_await homes_.find(std::move(id));
+  if (!it) co_return tl::unexpected<Error>(std::move(it).error());
+  Home home{it->record.node, it->record.epoch, it->is_here};
   co_return home;
 }
 
@@ -171,7 +173,7 @@ Json NodeService::nodes_after(const std::string& name) {
   return nodes_page({trust_, nodes_.table(), homes_.counts(), settings_.node}, name, BootClock::now());
 }
 
-Task<> NodeService::tell_numbers() {
+Task<> NodeService::report_numbers() {
   auto connected = BootClock::now();
   for (;;) {
     const auto now = BootClock::now();
@@ -183,8 +185,8 @@ Task<> NodeService::tell_numbers() {
     numbers.trust_serial = static_cast<uint64_t>(trust_.serial);
     numbers.trust_trouble = keeper_->trouble();
     numbers.bus = bus_->status();
-    door_->tell({{"numbers", write_numbers(numbers)}});
-    co_await sleep_for(loop_, kTellNumbersEvery);
+    door_->notify({{"numbers", write_numbers(numbers)}});
+    co_await sleep_for(loop_, kReportInterval);
   }
 }
 
@@ -207,11 +209,11 @@ Task<> NodeService::give_rules(AsyncFd daemon) {
   if (!read) co_return;
   for (const std::string& text : *texts) {
     std::string message = dump_json({{"rule", {{"bytes", text.size()}}}}) + "\n" + text;
-    const bool is_sent = co_await send_whole(daemon, std::move(message));
+    const bool is_sent = co_await send_all(daemon, std::move(message));
     if (!is_sent) co_return;
   }
   std::string end = dump_json({{"end", Json::object()}}) + "\n";
-  co_await send_whole(daemon, std::move(end));
+  co_await send_all(daemon, std::move(end));
 }
 
 Task<> NodeService::carry_push(AsyncFd local, std::string node, Push push) {

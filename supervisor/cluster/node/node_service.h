@@ -39,8 +39,8 @@ class NodeService : private DaemonDoor::Service {
   Task<Result<Home>> home_of(tenants::TenantId id) override;
   Json lease() override;
   Task<> give_rules(AsyncFd daemon) override;
-  Result<std::vector<std::string>> places_for(const std::string& account, bool here_is_free) override {
-    return nodes_.places_for(account, here_is_free);
+  Result<std::vector<std::string>> slots_for(const std::string& account, bool here_is_free) override {
+    return nodes_.slots_for(account, here_is_free);
   }
   Json nodes_after(const std::string& name) override;
   Json homes_for(const HomeQuestion& question) override;
@@ -50,7 +50,7 @@ class NodeService : private DaemonDoor::Service {
   Task<> carry_push(AsyncFd local, std::string node, Push push) override;
   Task<Result<Json>> order(std::string order, Json question) override;
   void note(const BusNotice& notice);
-  Task<> tell_numbers();
+  Task<> report_numbers();
   void take_trust(const TrustRecord& record);
 
   Loop& loop_;

@@ -74,7 +74,7 @@ Result<NodeSettings> read_settings(const Json& document) {
 Result<NodeSettings> read_node_settings(const std::string& file) {
   const Fd opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (!opened) return fail_errno(errno, "open '" + file + "'", Code::invalid);
-  auto text = read_whole(opened.get(), kMaxBytes);
+  auto text = read_complete(opened.get(), kMaxBytes);
   if (!text) return tl::unexpected<Error>(std::move(text).error().within(file));
   auto document = parse_json_file(*text);
   if (!document) return tl::unexpected<Error>(std::move(document).error().within(file));

@@ -37,11 +37,11 @@ std::string state_of(const struct stat& info) {
 Result<std::map<std::string, std::string>> changed_files(const std::string& folder,
                                                          std::map<std::string, std::string>& seen) {
   std::map<std::string, std::string> texts;
-  std::map<std::string, std::string> found;
+  std::map<std::string, std::string> match;
   TRY(const auto names, read_names(FolderReader::open(folder)));
   for (const std::string& name : names) {
     struct stat info {};
-    if (!is_rule_file(name) || found.size() >= kMaxStoredRules) continue;
+    if (!is_rule_file(name) || match.size() >= kMaxStoredRules) continue;
     if (::lstat((folder + "/" + name).c_str(), &info) < 0) continue;
     std::string state = state_of(info);
     const auto before = seen.find(name);
@@ -53,9 +53,9 @@ Result<std::map<std::string, std::string>> changed_files(const std::string& fold
       else
         log_warning("cluster: {}", text.error().what);
     }
-    found.emplace(name, std::move(state));
+    match.emplace(name, std::move(state));
   }
-  seen = std::move(found);
+  seen = std::move(match);
   return texts;
 }
 
@@ -77,8 +77,8 @@ void RuleKeeper::begin() {
 }
 
 // nullptr: the thread could not do it.
-Task<std::shared_ptr<RuleKeeper::Offered>> RuleKeeper::offer(std::string text) {
-  auto offered = std::make_shared<Offered>();
+Task<std::shared_ptr<RuleKeeper::RuleOfferResult>> RuleKeeper::offer(std::string text) {
+  auto offered = std::make_shared<RuleOfferResult>();
   RuleWork::Job job = [offered, text = std::move(text)](RuleStore& rules) -> Result<> {
     const auto rule = read_signed_rule(text);
     if (rule) offered->key = {rule->kind, rule->name};
@@ -116,17 +116,17 @@ Task<std::map<RuleKey, std::string>> RuleKeeper::own_rules() {
 Task<> RuleKeeper::follow_files() {
   std::map<std::string, std::string> seen;
   for (;;) {
-    co_await look_at_files(seen);
-    co_await put_again();
+    co_await examine_files(seen);
+    co_await requeue();
     co_await sleep_for(loop_, kLookAtRules);
   }
 }
 
-Task<> RuleKeeper::look_at_files(std::map<std::string, std::string>& seen) {
-  auto looked = std::make_shared<std::pair<std::map<std::string, std::string>, std::map<std::string, std::string>>>();
-  looked->first = seen;
-  RuleWork::Job job = [looked, folder = folder_](RuleStore&) -> Result<> {
-    TRY(looked->second, changed_files(folder, looked->first));
+Task<> RuleKeeper::examine_files(std::map<std::string, std::string>& seen) {
+  auto checked = std::make_shared<std::pair<std::map<std::string, std::string>, std::map<std::string, std::string>>>();
+  checked->first = seen;
+  RuleWork::Job job = [checked, folder = folder_](RuleStore&) -> Result<> {
+    TRY(checked->second, changed_files(folder, checked->first));
     return {};
   };
   const auto done = co_await rules_.run(std::move(job));
@@ -134,8 +134,8 @@ Task<> RuleKeeper::look_at_files(std::map<std::string, std::string>& seen) {
   if (!done && problem != files_problem_) log_warning("cluster: {}; new rule files have to wait", problem);
   files_problem_ = problem;
   if (!done) co_return;
-  seen = std::move(looked->first);
-  for (auto& [name, text] : looked->second) {
+  seen = std::move(checked->first);
+  for (auto& [name, text] : checked->second) {
     const auto offered = co_await offer(text);
     if (!offered) {
       seen.erase(name);  // tried again
@@ -168,7 +168,7 @@ Task<> RuleKeeper::take(Bucket bucket, KvChange change) {
   if (change.kind == KvChange::Kind::current) {
     if (std::exchange(is_complete_, true)) co_return;
     auto own = co_await own_rules();
-    std::erase_if(own, [&](const auto& one) { return bucket_has_.contains(bucket_key(one.first)); });
+    std::erase_if(own, [&](const auto& item) { return bucket_has_.contains(bucket_key(item.first)); });
     co_await put(bucket, std::move(own));
   } else if (change.kind == KvChange::Kind::value) {
     if (!is_complete_) bucket_has_.insert(change.key);
@@ -188,7 +188,7 @@ Task<> RuleKeeper::take_rule(Bucket bucket, KvChange change) {
 // Puts this node's rule, if it has one, in the place of the value of a key.
 Task<> RuleKeeper::replace(Bucket bucket, std::string key) {
   auto own = co_await own_rules();
-  std::erase_if(own, [&](const auto& one) { return bucket_key(one.first) != key; });
+  std::erase_if(own, [&](const auto& item) { return bucket_key(item.first) != key; });
   const auto now = Monotonic::now();
   const auto last = replaced_.find(key);
   if (own.empty() || (last != replaced_.end() && now - last->second < kReplaceRuleAgain)) co_return;
@@ -196,10 +196,10 @@ Task<> RuleKeeper::replace(Bucket bucket, std::string key) {
   co_await put(bucket, std::move(own));
 }
 
-Task<> RuleKeeper::put_again() {
+Task<> RuleKeeper::requeue() {
   if (unput_.empty() || !bucket_) co_return;
   auto own = co_await own_rules();
-  std::erase_if(own, [&](const auto& one) { return !unput_.contains(one.first); });
+  std::erase_if(own, [&](const auto& item) { return !unput_.contains(item.first); });
   co_await put(bucket_, std::move(own));
 }
 

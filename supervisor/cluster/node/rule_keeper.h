@@ -27,21 +27,21 @@ class RuleKeeper {
  private:
   using Bucket = std::shared_ptr<KvBucket>;
   // The result of a text for the rules.
-  struct Offered {
+  struct RuleOfferResult {
     RuleKey key;             // of the text; empty: it is no rule
     bool is_new = false;     // it is in force now
     bool is_behind = false;  // it is older than this node's rule, or no rule at all
     std::string refused;     // the reason, if it is not in force
   };
   Task<> follow_files();
-  Task<> look_at_files(std::map<std::string, std::string>& seen);
+  Task<> examine_files(std::map<std::string, std::string>& seen);
   Task<> follow_bus();
   Task<> take(Bucket bucket, KvChange change);
   Task<> take_rule(Bucket bucket, KvChange change);
   Task<> replace(Bucket bucket, std::string key);
   Task<> put(Bucket bucket, std::map<RuleKey, std::string> texts);
-  Task<> put_again();
-  Task<std::shared_ptr<Offered>> offer(std::string text);
+  Task<> requeue();
+  Task<std::shared_ptr<RuleOfferResult>> offer(std::string text);
   Task<std::map<RuleKey, std::string>> own_rules();
 
   Loop& loop_;

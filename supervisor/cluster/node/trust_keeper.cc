@@ -16,12 +16,12 @@ constexpr size_t kMaxRecord = 300 << 10;  // bytes
 }  // namespace
 
 TrustKeeper::TrustKeeper(Loop& loop, Bus& bus, int replicas, std::string anchor, const RuleStore& now, RuleWork& rules,
-                         std::function<void(const TrustRecord&)> changed, std::chrono::milliseconds look_every)
+                         std::function<void(const TrustRecord&)> changed, std::chrono::milliseconds check_interval)
     : loop_(loop),
       bus_(bus),
       replicas_(replicas),
       anchor_(std::move(anchor)),
-      look_every_(look_every),
+      check_interval_(check_interval),
       changed_(std::move(changed)),
       key_(now.trust().cluster),
       own_text_(now.trust_text()),
@@ -34,8 +34,8 @@ void TrustKeeper::begin() {
 }
 
 // nullptr: the thread could not do it.
-Task<std::shared_ptr<TrustKeeper::Offered>> TrustKeeper::offer(std::string text) {
-  auto offered = std::make_shared<Offered>();
+Task<std::shared_ptr<TrustKeeper::TrustOfferResult>> TrustKeeper::offer(std::string text) {
+  auto offered = std::make_shared<TrustOfferResult>();
   RuleWork::Job job = [offered, text = std::move(text)](RuleStore& rules) -> Result<> {
     auto accepted = rules.accept(text);
     if (accepted) {
@@ -62,7 +62,7 @@ Task<std::shared_ptr<TrustKeeper::Offered>> TrustKeeper::offer(std::string text)
 Task<> TrustKeeper::follow_file() {
   std::string last = own_text_, refused;  // why `last` is not in force
   for (;;) {
-    co_await sleep_for(loop_, look_every_);
+    co_await sleep_for(loop_, check_interval_);
     auto text = std::make_shared<std::string>();
     RuleWork::Job job = [text, path = anchor_](RuleStore&) -> Result<> {
       TRY(*text, read_trusted_file(path, kMaxRecord));

@@ -19,19 +19,20 @@ namespace cluster {
 
 class TrustKeeper {
  public:
-  static constexpr std::chrono::milliseconds kLookEvery{2000};  // at the file of `warder cluster`
+  static constexpr std::chrono::milliseconds kCheckInterval{2000};  // at the file of `warder cluster`
   // `anchor`: the file that `warder cluster` writes. `now`: has the record in force. `changed` is called
-  // for each record that comes into force. `look_every`: another value is for tests. References must outlive the
+  // for each record that comes into force. `check_interval`: another value is for tests. References must outlive the
   // object.
   TrustKeeper(Loop& loop, Bus& bus, int replicas, std::string anchor, const RuleStore& now, RuleWork& rules,
-              std::function<void(const TrustRecord&)> changed, std::chrono::milliseconds look_every = kLookEvery);
+              std::function<void(const TrustRecord&)> changed,
+              std::chrono::milliseconds check_interval = kCheckInterval);
   void begin();
   // Why the file of `warder cluster` is not in force; empty: it is, or an older one than the record in force.
   const std::string& trouble() const { return trouble_; }
 
  private:
   // The result of a text for the rules.
-  struct Offered {
+  struct TrustOfferResult {
     bool is_new = false;     // it is in force now
     bool is_behind = false;  // it is older than the record in force, or no record at all
     std::string refused;     // the reason, if it is not in force
@@ -45,13 +46,13 @@ class TrustKeeper {
   Task<> take(Bucket bucket, KvChange change);
   Task<> take_record(Bucket bucket, std::string text);
   Task<> put_own(Bucket bucket);
-  Task<std::shared_ptr<Offered>> offer(std::string text);
+  Task<std::shared_ptr<TrustOfferResult>> offer(std::string text);
 
   Loop& loop_;
   Bus& bus_;
   const int replicas_;
   const std::string anchor_;
-  const std::chrono::milliseconds look_every_;
+  const std::chrono::milliseconds check_interval_;
   std::function<void(const TrustRecord&)> changed_;
   const std::string key_;             // in the bucket: the cluster's name
   std::string own_text_;              // of the record in force

@@ -25,8 +25,8 @@ struct HomeRecord {
 // the lease of the present node. Empty: that lease may still hold, or the home is the taker's already. Two takers
 // compute the same epoch; the compare-and-set lets one taker write, and the other reads again and watches the lease of
 // the new node.
-std::optional<HomeRecord> taken_over(const HomeRecord& present, const std::string& taker, const LeaseWatch& watch,
-                                     BootClock::time_point now);
+std::optional<HomeRecord> adopted(const HomeRecord& present, const std::string& taker, const LeaseWatch& watch,
+                                  BootClock::time_point now);
 
 enum class HomeState {
   usable,   // starts and writes are allowed
@@ -49,7 +49,7 @@ class HeldHomes {
   // A higher epoch of this node is a new take, if this start of the daemon wrote the record (taken). Otherwise the
   // home changed hands in between, and the files here are out of date: lost. (After a take without an answer
   // the record is read again; if it is exactly as written, the take was made.)
-  enum class RecordSource { read, taken };
+  enum class RecordSource { read, claimed };
   void confirm(const tenants::TenantId& workspace, const HomeRecord& record, uint64_t period, RecordSource source);
   // The homes for which `is_gone` returns true are no longer held: their records were removed. Looks at all homes.
   void forget_if(const std::function<bool(const tenants::TenantId& workspace)>& is_gone);

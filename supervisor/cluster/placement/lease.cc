@@ -7,7 +7,7 @@ namespace cluster {
 LeaseState NodeLease::state(Time now) const {
   if (lost_ || !confirmed_) return LeaseState::ended;
   const auto age = now - *confirmed_;
-  if (age < times_.fenced_after) return LeaseState::held;
+  if (age < times_.fenced_after) return LeaseState::in_force;
   return age < times_.ended_after ? LeaseState::fenced : LeaseState::ended;
 }
 
@@ -31,12 +31,12 @@ uint64_t NodeLease::begin_renewal(Time now) {
 
 bool NodeLease::confirm(uint64_t number, Time now) {
   if (lost_) return false;
-  const auto found = std::ranges::find(unconfirmed_, number, &Renewal::number);
-  if (found == unconfirmed_.end()) return false;
+  const auto it = std::ranges::find(unconfirmed_, number, &Renewal::number);
+  if (it == unconfirmed_.end()) return false;
   const LeaseState before = state(now);
-  confirmed_ = found->sent;
-  unconfirmed_.erase(unconfirmed_.begin(), found + 1);  // the record already has this one or a later one
-  if (before == LeaseState::held || state(now) != LeaseState::held) return false;
+  confirmed_ = it->sent;
+  unconfirmed_.erase(unconfirmed_.begin(), it + 1);  // the record already has this one or a later one
+  if (before == LeaseState::in_force || state(now) != LeaseState::in_force) return false;
   gained_after_end_ = before == LeaseState::ended;
   ++period_;
   return true;
@@ -47,7 +47,7 @@ void NodeLease::lose() {
   unconfirmed_.clear();
 }
 
-NodeLease::Time NodeLease::next_look(Time now) const {
+NodeLease::Time NodeLease::next_check(Time now) const {
   if (lost_) return now + times_.renew_every;
   if (!sent_) return now;
   Time next = renewal_time();
@@ -69,9 +69,9 @@ void LeaseWatch::observed(Time now) {
   observed_ = now;
 }
 
-bool LeaseWatch::may_take(Time now) const { return time_left(now) == BootClock::duration::zero(); }
+bool LeaseWatch::may_take(Time now) const { return remaining_time(now) == BootClock::duration::zero(); }
 
-BootClock::duration LeaseWatch::time_left(Time now) const {
+BootClock::duration LeaseWatch::remaining_time(Time now) const {
   const bool was_watching = now - observed_ <= kWatchGap;
   const Time from = was_watching ? quiet_since_ : now;
   return std::max<BootClock::duration>(from + kMayTakeAfter - now, BootClock::duration::zero());

@@ -40,9 +40,9 @@ struct LeaseTimes {
 constexpr auto kWatchGap = std::chrono::seconds(5);
 
 enum class LeaseState {
-  held,    // it may start and write
-  fenced,  // it may neither start nor write; running programs continue, and their answers wait
-  ended,   // programs that run for its homes must be ended
+  in_force,  // it may start and write
+  fenced,    // it may neither start nor write; running programs continue, and their answers wait
+  ended,     // programs that run for its homes must be ended
 };
 
 // The holder's side: one object for each start of the daemon. It begins as ended: before the first confirmed renewal
@@ -74,7 +74,7 @@ class NodeLease {
   // Whether the lease had ended, and was not only fenced, before it was gained the last time.
   bool gained_after_end() const { return gained_after_end_; }
   // When state() or renewal_due() may change without a call: the time of the caller's next look. `now` or later.
-  Time next_look(Time now) const;
+  Time next_check(Time now) const;
 
  private:
   static constexpr size_t kMaxUnconfirmed = 128;  // a minute of retries; older ones could confirm only an ended lease
@@ -115,7 +115,7 @@ class LeaseWatch {
   // renewal may be on its way. The compare-and-set of the home's record then decides between several takers.
   bool may_take(Time now) const;
   // How long until may_take(), if no renewal is seen; 0: now.
-  BootClock::duration time_left(Time now) const;
+  BootClock::duration remaining_time(Time now) const;
 
  private:
   Time quiet_since_;

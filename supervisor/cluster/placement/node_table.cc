@@ -9,8 +9,8 @@
 namespace cluster {
 
 Result<> NodeTable::report(NodeReport report) {
-  if (const auto known = indexes_.find(report.name); known != indexes_.end()) {
-    nodes_[known->second] = std::move(report);
+  if (const auto it = indexes_.find(report.name); it != indexes_.end()) {
+    nodes_[it->second] = std::move(report);
     return {};
   }
   if (nodes_.size() >= kMaxNodes)
@@ -24,34 +24,34 @@ Result<> NodeTable::report(NodeReport report) {
 
 void NodeTable::note_load(std::string_view name, std::string_view boot, uint32_t used, uint32_t waiting,
                           BootClock::time_point now) {
-  const auto known = indexes_.find(name);
-  if (known == indexes_.end() || nodes_[known->second].boot != boot) return;
-  NodeReport& node = nodes_[known->second];
+  const auto it = indexes_.find(name);
+  if (it == indexes_.end() || nodes_[it->second].boot != boot) return;
+  NodeReport& node = nodes_[it->second];
   node.used = used;
   node.waiting = waiting;
-  node.heard = now;
+  node.received = now;
   node.is_unanswered = false;
 }
 
 void NodeTable::note_sign(std::string_view name, std::string_view boot, const NodeSign& sign,
                           BootClock::time_point now) {
-  const auto known = indexes_.find(name);
-  if (known == indexes_.end() || nodes_[known->second].boot != boot) return;
-  NodeReport& node = nodes_[known->second];
+  const auto it = indexes_.find(name);
+  if (it == indexes_.end() || nodes_[it->second].boot != boot) return;
+  NodeReport& node = nodes_[it->second];
   node.slots = sign.slots.value_or(node.slots);
   node.drained = sign.drained.value_or(node.drained);
   note_load(name, boot, sign.used, sign.waiting, now);
 }
 
 void NodeTable::note_unanswered(std::string_view name) {
-  if (const auto known = indexes_.find(name); known != indexes_.end()) nodes_[known->second].is_unanswered = true;
+  if (const auto it = indexes_.find(name); it != indexes_.end()) nodes_[it->second].is_unanswered = true;
 }
 
 void NodeTable::remove(std::string_view name) {
-  const auto known = indexes_.find(name);
-  if (known == indexes_.end()) return;
-  const size_t index = known->second;
-  indexes_.erase(known);
+  const auto it = indexes_.find(name);
+  if (it == indexes_.end()) return;
+  const size_t index = it->second;
+  indexes_.erase(it);
   if (index + 1 < nodes_.size()) {
     nodes_[index] = std::move(nodes_.back());
     hashes_[index] = hashes_.back();
@@ -62,8 +62,8 @@ void NodeTable::remove(std::string_view name) {
 }
 
 const NodeReport* NodeTable::find(std::string_view name) const {
-  const auto known = indexes_.find(name);
-  return known == indexes_.end() ? nullptr : &nodes_[known->second];
+  const auto it = indexes_.find(name);
+  return it == indexes_.end() ? nullptr : &nodes_[it->second];
 }
 
 }  // namespace cluster

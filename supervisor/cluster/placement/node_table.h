@@ -36,10 +36,10 @@ struct NodeReport {
   uint32_t waiting = 0;  // executions that wait for a slot
   std::string version;   // of the program, for people: "0.1.0"
   WireVersions wire;
-  bool drained = false;              // an administrator asked for no new work
-  std::string boot;                  // random id of this start of the daemon
-  BootClock::time_point heard = {};  // by the clock of the node that keeps the table
-  bool is_unanswered = false;        // since then it left an order of the table's node without an answer
+  bool drained = false;                 // an administrator asked for no new work
+  std::string boot;                     // random id of this start of the daemon
+  BootClock::time_point received = {};  // by the clock of the node that keeps the table
+  bool is_unanswered = false;           // since then it left an order of the table's node without an answer
 
   // Executions per slot, waiting ones included: 0 is idle, 1 is full, above 1 executions wait.
   double occupancy() const { return slots == 0 ? 1 : (double(used) + double(waiting)) / slots; }

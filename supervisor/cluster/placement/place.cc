@@ -19,7 +19,7 @@ bool has_labels(const NodeReport& node, const NodeLabels& needed) {
 }
 
 Obstacle obstacle(const NodeReport& node, const PlacementNeeds& needs, BootClock::time_point now) {
-  if (now - node.heard >= kSilentAfter) return Obstacle::silent;
+  if (now - node.received >= kSilentAfter) return Obstacle::silent;
   if (node.drained) return Obstacle::drained;
   if (node.slots == 0) return Obstacle::no_slots;
   if (!node.wire.overlaps(needs.wire)) return Obstacle::wire;
@@ -101,14 +101,14 @@ Result<std::string> lighter_home(const NodeTable& nodes, const HomeCounts& homes
   if (!highest.first) return no_node(nodes, needs, {}, now);
   if (!highest.second) return highest.first->name;
   const auto count_at = [&](const NodeReport& node) {
-    const auto found = homes.find(node.name);
-    return found == homes.end() ? size_t{0} : found->second;
+    const auto it = homes.find(node.name);
+    return it == homes.end() ? size_t{0} : it->second;
   };
   const bool second_is_lighter = count_at(*highest.second) < count_at(*highest.first);
   const NodeReport& lighter = second_is_lighter ? *highest.second : *highest.first;
   const NodeReport* near = nodes.find(here);
-  const size_t most = count_at(lighter) + count_at(lighter) / kMoreHere;
-  const bool is_near = near && count_at(*near) <= most && obstacle(*near, needs, now) == Obstacle::none;
+  const size_t max = count_at(lighter) + count_at(lighter) / kMoreHere;
+  const bool is_near = near && count_at(*near) <= max && obstacle(*near, needs, now) == Obstacle::none;
   return is_near ? near->name : lighter.name;
 }
 
@@ -155,15 +155,15 @@ size_t RunPlacement::random_candidate(size_t other_than, BootClock::time_point n
 }
 
 bool RunPlacement::is_better(const NodeReport& node, const NodeReport& other, BootClock::time_point now) const {
-  const bool is_doubted = node.is_unanswered || now - node.heard >= kDoubtedAfter;
-  const bool other_is_doubted = other.is_unanswered || now - other.heard >= kDoubtedAfter;
+  const bool is_doubted = node.is_unanswered || now - node.received >= kDoubtedAfter;
+  const bool other_is_doubted = other.is_unanswered || now - other.received >= kDoubtedAfter;
   if (is_doubted != other_is_doubted) return other_is_doubted;
   return blurred_occupancy(node, now) < blurred_occupancy(other, now);
 }
 
 double RunPlacement::blurred_occupancy(const NodeReport& node, BootClock::time_point now) const {
   using Seconds = std::chrono::duration<double>;
-  const double age = std::clamp(Seconds(now - node.heard) / Seconds(kLoadStaleAfter), 0.0, 1.0);
+  const double age = std::clamp(Seconds(now - node.received) / Seconds(kLoadStaleAfter), 0.0, 1.0);
   const double uniform = static_cast<double>(random_() >> 11U) * 0x1p-53;  // 0 to 1
   return node.occupancy() + age * kStaleError * (uniform - 0.5);
 }

@@ -60,13 +60,13 @@ Result<> PackedWriter::pass(std::string_view bytes, bool is_end) {
   ZSTD_inBuffer in{bytes.data(), bytes.size(), 0};
   for (;;) {
     ZSTD_outBuffer out{stream_->out.data(), stream_->out.size(), 0};
-    const size_t left = ZSTD_compressStream2(stream_->context, &out, &in, is_end ? ZSTD_e_end : ZSTD_e_continue);
-    if (ZSTD_isError(left)) return fail(Code::internal, std::string("zstd: ") + ZSTD_getErrorName(left));
-    const std::string_view made(stream_->out.data(), out.pos);
-    digest_.add(made);
-    written_ += made.size();
-    CHECKED(write_all(file_, made));
-    if (is_end ? left == 0 : in.pos == in.size) return {};
+    const size_t rest = ZSTD_compressStream2(stream_->context, &out, &in, is_end ? ZSTD_e_end : ZSTD_e_continue);
+    if (ZSTD_isError(rest)) return fail(Code::internal, std::string("zstd: ") + ZSTD_getErrorName(rest));
+    const std::string_view text(stream_->out.data(), out.pos);
+    digest_.add(text);
+    written_ += text.size();
+    CHECKED(write_all(file_, text));
+    if (is_end ? rest == 0 : in.pos == in.size) return {};
   }
 }
 
@@ -80,7 +80,7 @@ Result<std::string> PackedWriter::finish() {
 struct PackedReader::Stream {
   ZSTD_DCtx* context = ZSTD_createDCtx();
   std::vector<char> in = std::vector<char>(kBuffer);
-  ZSTD_inBuffer left{nullptr, 0, 0};
+  ZSTD_inBuffer remainder{nullptr, 0, 0};
   Stream() = default;
   Stream(const Stream&) = delete;
   ~Stream() { ZSTD_freeDCtx(context); }
@@ -95,14 +95,14 @@ Result<> PackedReader::read(char* bytes, size_t count) {
   ZSTD_outBuffer out{bytes, count, 0};
   while (out.pos < out.size) {
     const size_t before = out.pos;
-    const size_t state = ZSTD_decompressStream(stream_->context, &out, &stream_->left);
+    const size_t state = ZSTD_decompressStream(stream_->context, &out, &stream_->remainder);
     if (ZSTD_isError(state)) return damaged(ZSTD_getErrorName(state));
-    if (out.pos != before || stream_->left.pos < stream_->left.size) continue;
+    if (out.pos != before || stream_->remainder.pos < stream_->remainder.size) continue;
     const ssize_t got = ::read(file_, stream_->in.data(), stream_->in.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return fail_errno(errno, "read the snapshot");
     if (got == 0) return damaged("it ends too early");
-    stream_->left = {stream_->in.data(), static_cast<size_t>(got), 0};
+    stream_->remainder = {stream_->in.data(), static_cast<size_t>(got), 0};
   }
   return {};
 }

@@ -25,7 +25,7 @@ struct SnapshotLabel {
   std::string account, workspace;   // of the TenantId
   std::string node;                 // the home when it was made
   uint64_t epoch = 0;               // of that home
-  int64_t made_ms = 0;              // since 1970
+  int64_t created_ms = 0;           // since 1970
   std::string policy, policy_hash;  // under which the workspace was used; empty: not known
   // The key of a parked file's vault, encrypted for each node (home_orders.h). Empty: it has no vault.
   std::map<std::string, std::string> vault_keys = {};
@@ -43,9 +43,9 @@ struct SnapshotSource {
   int folder = -1;                    // O_PATH is enough
   std::vector<std::string> left_out;  // entries of the folder
 };
-using StopAsked = std::function<bool()>;
+using StopRequested = std::function<bool()>;
 // Writes to `file` from its position on. What the daemon's user may not read is made readable for the moment.
-Result<PackedSnapshot> pack_snapshot(int file, const SnapshotSource& source, const StopAsked& stop);
+Result<PackedSnapshot> pack_snapshot(int file, const SnapshotSource& source, const StopRequested& stop);
 
 struct UnpackLimits {
   uint64_t bytes = 0, entries = 0;                      // of all
@@ -59,6 +59,6 @@ struct UnpackedSnapshot {
 // Reads the label only. `file` is read from its position on.
 Result<SnapshotLabel> read_snapshot_label(int file);
 // Unpacks the entries below folder/ into `into` (O_PATH is enough), in which only empty folders may exist.
-Result<UnpackedSnapshot> unpack_snapshot(int file, int into, const UnpackLimits& limits, const StopAsked& stop);
+Result<UnpackedSnapshot> unpack_snapshot(int file, int into, const UnpackLimits& limits, const StopRequested& stop);
 
 }  // namespace cluster

@@ -53,7 +53,7 @@ class OwnerRights {
 
 class Packing {
  public:
-  Packing(int file, int root, const StopAsked& stop) : writer_(file), root_(root), stop_(stop) {}
+  Packing(int file, int root, const StopRequested& stop) : writer_(file), root_(root), stop_(stop) {}
 
   Result<> add_text(const std::string& path, const std::string& text) {
     TarEntry entry;
@@ -78,9 +78,9 @@ class Packing {
 
   Result<PackedSnapshot> finish() {
     CHECKED(writer_.add(tar_end()));
-    TRY(made_.sha256, writer_.finish());
-    made_.bytes = writer_.written();
-    return std::move(made_);
+    TRY(packed_.sha256, writer_.finish());
+    packed_.bytes = writer_.written();
+    return std::move(packed_);
   }
 
  private:
@@ -115,7 +115,7 @@ class Packing {
     entry.mode = seen.st_mode & kPermissions;
     entry.mtime_ns = int64_t{seen.st_mtim.tv_sec} * 1'000'000'000 + seen.st_mtim.tv_nsec;
     if (S_ISSOCK(seen.st_mode)) return {};
-    made_.entries++;
+    packed_.entries++;
     if (S_ISDIR(seen.st_mode)) {
       entry.type = TarType::folder;
       waiting_.push_back({path, seen.st_mode});
@@ -160,7 +160,7 @@ class Packing {
       CHECKED(copy(file.get(), extent, entry.path));
       data += extent.size;
     }
-    made_.content += data;
+    packed_.content += data;
     return writer_.add(std::string(tar_padding(data), '\0'));
   }
 
@@ -201,11 +201,11 @@ class Packing {
 
   PackedWriter writer_;
   const int root_;
-  const StopAsked& stop_;
+  const StopRequested& stop_;
   std::vector<Folder> waiting_;
   std::map<std::pair<dev_t, ino_t>, std::string> names_;  // of files with several names: the first one
   std::string buffer_;
-  PackedSnapshot made_;
+  PackedSnapshot packed_;
 };
 
 std::string write_label(const SnapshotLabel& label) {
@@ -214,7 +214,7 @@ std::string write_label(const SnapshotLabel& label) {
                  {"workspace", label.workspace},
                  {"node", label.node},
                  {"epoch", label.epoch},
-                 {"made_ms", label.made_ms},
+                 {"made_ms", label.created_ms},
                  {"policy", label.policy},
                  {"policy_hash", label.policy_hash}};
   if (!label.vault_keys.empty()) object["vault_keys"] = label.vault_keys;
@@ -223,7 +223,7 @@ std::string write_label(const SnapshotLabel& label) {
 
 }  // namespace
 
-Result<PackedSnapshot> pack_snapshot(int file, const SnapshotSource& source, const StopAsked& stop) {
+Result<PackedSnapshot> pack_snapshot(int file, const SnapshotSource& source, const StopRequested& stop) {
   if (source.records.size() > kMaxRecords)
     return fail(Code::exhausted, "the records of the workspace are larger than a snapshot may have");
   Packing packing(file, source.folder, stop);

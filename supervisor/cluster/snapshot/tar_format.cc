@@ -110,7 +110,7 @@ std::optional<PaxRecords> parse_pax(std::string_view text) {
 
 std::string sparse_map(const TarEntry& entry) {
   std::string map = fmt::format("{}\n", entry.extents.size());
-  for (const TarExtent& one : entry.extents) map += fmt::format("{}\n{}\n", one.offset, one.size);
+  for (const TarExtent& extent : entry.extents) map += fmt::format("{}\n{}\n", extent.offset, extent.size);
   map.resize(map.size() + tar_padding(map.size()), '\0');
   return map;
 }
@@ -123,7 +123,7 @@ std::string tar_end() { return std::string(2 * kTarBlock, '\0'); }
 uint64_t tar_data_bytes(const TarEntry& entry) {
   if (!entry.is_sparse) return entry.type == TarType::file ? entry.size : 0;
   uint64_t bytes = 0;
-  for (const TarExtent& one : entry.extents) bytes += one.size;
+  for (const TarExtent& extent : entry.extents) bytes += extent.size;
   return bytes;
 }
 
@@ -196,7 +196,7 @@ Result<TarEntry> TarReader::read_pax(const std::string& block) {
   }
   if (!has_path || !has_time || has_size != entry.is_sparse || entry.size > kMaxTarBytes)
     return refuse_tar(entry.path, "has an incomplete header");
-  left_ = entry.size;
+  remaining_ = entry.size;
   if (entry.is_sparse) {
     CHECKED(read_sparse_map(entry));
     entry.size = *number_in<uint64_t>(records->find("GNU.sparse.realsize")->second);
@@ -216,10 +216,10 @@ Result<> TarReader::read_sparse_map(TarEntry& entry) {
         at = end + 1;
         return *number;
       }
-      if (left_ < kTarBlock || map.size() - at > 32) return refuse_tar(entry.path, "has a damaged map");
+      if (remaining_ < kTarBlock || map.size() - at > 32) return refuse_tar(entry.path, "has a damaged map");
       map.erase(0, std::exchange(at, 0));
       TRY(const std::string block, read_block());
-      left_ -= kTarBlock;
+      remaining_ -= kTarBlock;
       map += block;
     }
   };
@@ -238,7 +238,7 @@ Result<> TarReader::read_sparse_map(TarEntry& entry) {
 }
 
 Result<std::optional<TarEntry>> TarReader::next() {
-  if (left_ != 0) return fail(Code::invalid, "the data of an entry was not read");
+  if (remaining_ != 0) return fail(Code::invalid, "the data of an entry was not read");
   std::string padding(std::exchange(padding_, 0), '\0');
   CHECKED(read_(padding.data(), padding.size()));
   TRY(const std::string block, read_block());
@@ -248,7 +248,7 @@ Result<std::optional<TarEntry>> TarReader::next() {
   const uint64_t data = tar_data_bytes(entry);
   const bool is_file = entry.type == TarType::file;
   if (entry.is_sparse && !is_file) return refuse_tar(entry.path, "has holes, but is no file");
-  if (left_ != data) return refuse_tar(entry.path, is_file ? "has a wrong size" : "has contents, but is no file");
+  if (remaining_ != data) return refuse_tar(entry.path, is_file ? "has a wrong size" : "has contents, but is no file");
   if (!entry.extents.empty() && entry.extents.back().offset + entry.extents.back().size > entry.size)
     return refuse_tar(entry.path, "has data behind its end");
   padding_ = tar_padding(data);
@@ -256,9 +256,9 @@ Result<std::optional<TarEntry>> TarReader::next() {
 }
 
 Result<size_t> TarReader::read_data(char* bytes, size_t count) {
-  const size_t part = static_cast<size_t>(std::min<uint64_t>(left_, count));
+  const size_t part = static_cast<size_t>(std::min<uint64_t>(remaining_, count));
   if (part > 0) CHECKED(read_(bytes, part));
-  left_ -= part;
+  remaining_ -= part;
   return part;
 }
 

@@ -62,8 +62,8 @@ class TarReader {
   Result<std::string> read_block();
 
   Read read_;
-  uint64_t left_ = 0;   // bytes of data that were not read
-  size_t padding_ = 0;  // behind them
+  uint64_t remaining_ = 0;  // bytes of data that were not read
+  size_t padding_ = 0;      // behind them
 };
 
 }  // namespace cluster

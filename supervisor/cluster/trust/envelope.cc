@@ -14,7 +14,7 @@
 namespace cluster {
 namespace {
 
-constexpr int64_t kMaxWhole = 9'007'199'254'740'991;  // 2^53 - 1: whole in every reader of JSON
+constexpr int64_t kMaxSafeInteger = 9'007'199'254'740'991;  // 2^53 - 1: whole in every reader of JSON
 
 Json tenant_member(const EnvelopeTenant& of) {
   return {{"principal", of.principal},
@@ -36,7 +36,7 @@ std::string envelope_header(const NodeEnvelope& envelope, const std::string& bod
   return dump_json(header);
 }
 
-tl::unexpected<Error> wrong_member(const char* what) { return fail(Code::invalid, what); }
+tl::unexpected<Error> wrong_member(const char* kind) { return fail(Code::invalid, kind); }
 
 Result<> check_tenant(const EnvelopeTenant& of) {
   const bool printable_principal =
@@ -59,8 +59,8 @@ Result<> check_envelope(const NodeEnvelope& envelope) {
   if (envelope.boot.size() > 64 || !is_hex(envelope.boot, envelope.boot.size()))
     return wrong_member("boot: not 1 to 64 hexadecimal digits");
   if (envelope.tenant) CHECKED(check_tenant(*envelope.tenant));
-  if (envelope.epoch < 0 || envelope.epoch > kMaxWhole) return wrong_member("epoch: outside 0..2^53-1");
-  if (envelope.issued_at_ms < 0 || envelope.issued_at_ms > kMaxWhole - kEnvelopeLifeMs)
+  if (envelope.epoch < 0 || envelope.epoch > kMaxSafeInteger) return wrong_member("epoch: outside 0..2^53-1");
+  if (envelope.issued_at_ms < 0 || envelope.issued_at_ms > kMaxSafeInteger - kEnvelopeLifeMs)
     return wrong_member("issued_at: outside 0..2^53-1");
   if (envelope.body.size() > kMaxEnvelopeBody)
     return fail(Code::exhausted,
@@ -107,9 +107,9 @@ Result<OpenedEnvelope> open_envelope(std::string_view bytes) {
   TRY(read.to, in.string("to", 32));
   TRY(read.boot, in.string_or("boot", "", 64));
   TRY(read.tenant, read_tenant(in.find("for")));
-  TRY(read.epoch, in.integer("epoch", 0, kMaxWhole));
-  TRY(read.issued_at_ms, in.integer("issued_at", 0, kMaxWhole - kEnvelopeLifeMs));
-  TRY(const int64_t expires, in.integer("expires", 0, kMaxWhole));
+  TRY(read.epoch, in.integer("epoch", 0, kMaxSafeInteger));
+  TRY(read.issued_at_ms, in.integer("issued_at", 0, kMaxSafeInteger - kEnvelopeLifeMs));
+  TRY(const int64_t expires, in.integer("expires", 0, kMaxSafeInteger));
   TRY(const int64_t size, in.integer("bytes", 0, static_cast<int64_t>(kMaxEnvelopeBody)));
   TRY(const std::string hash, in.string("sha256", 64));
   CHECKED(in.done());

@@ -15,8 +15,8 @@ using std::chrono::milliseconds;
 constexpr milliseconds kIdLife{kEnvelopeLifeMs + 2 * EnvelopeChecker::kToleranceMs};
 constexpr milliseconds kHomeLife{60'000};
 
-EnvelopeRefusal refuse(EnvelopeFault fault, Code code, std::string what, std::string hint) {
-  return {fault, Error{code, 0, "message refused: " + std::move(what), std::move(hint), {}, {}}};
+EnvelopeRefusal refuse(EnvelopeFault fault, Code code, std::string problem, std::string hint) {
+  return {fault, Error{code, 0, "message refused: " + std::move(problem), std::move(hint), {}, {}}};
 }
 
 EnvelopeRefusal misformed(Error error) {
@@ -157,18 +157,17 @@ EnvelopeChecker::Refused EnvelopeChecker::check_tenant(const NodeEnvelope& envel
 
 EnvelopeChecker::Refused EnvelopeChecker::check_epoch(const NodeEnvelope& envelope, ClockReading now) {
   if (!envelope.tenant || envelope.epoch == 0) return {};
-  const auto found = home_index_.find(envelope.tenant->tenant);
-  if (found == home_index_.end()) {
+  const auto it = home_index_.find(envelope.tenant->tenant);
+  if (it == home_index_.end()) {
     if (make_room_for_home(now)) return {};
     return refuse(EnvelopeFault::too_many_homes, Code::exhausted,
                   fmt::format("messages of the last minute were for {} homes already", max_homes_),
                   "send it again later");
   }
-  if (envelope.epoch >= found->second->epoch) return {};
-  return refuse(
-      EnvelopeFault::old_epoch, Code::denied,
-      fmt::format("its epoch {} is older than the epoch {} of the home", envelope.epoch, found->second->epoch),
-      "look up which node is the home now, then ask again");
+  if (envelope.epoch >= it->second->epoch) return {};
+  return refuse(EnvelopeFault::old_epoch, Code::denied,
+                fmt::format("its epoch {} is older than the epoch {} of the home", envelope.epoch, it->second->epoch),
+                "look up which node is the home now, then ask again");
 }
 
 EnvelopeChecker::Refused EnvelopeChecker::check_replay(const NodeEnvelope& envelope, ClockReading now) {
@@ -211,21 +210,21 @@ bool EnvelopeChecker::make_room_for_home(ClockReading now) {
 }
 
 void EnvelopeChecker::store_epoch(const tenants::TenantId& home, int64_t epoch, ClockReading now) {
-  const auto found = home_index_.find(home);
-  if (found == home_index_.end()) {
+  const auto it = home_index_.find(home);
+  if (it == home_index_.end()) {
     homes_.push_front({home, epoch, now.monotonic});
     home_index_.emplace(home, homes_.begin());
     return;
   }
-  auto& stored = *found->second;
+  auto& stored = *it->second;
   stored.epoch = std::max(stored.epoch, epoch);
   stored.used = now.monotonic;
-  homes_.splice(homes_.begin(), homes_, found->second);
+  homes_.splice(homes_.begin(), homes_, it->second);
 }
 
 size_t EnvelopeChecker::stored_ids(const std::string& node) const {
-  const auto found = senders_.find(node);
-  return found == senders_.end() ? 0 : found->second.ids.size();
+  const auto it = senders_.find(node);
+  return it == senders_.end() ? 0 : it->second.ids.size();
 }
 
 }  // namespace cluster

@@ -50,7 +50,7 @@ Result<std::string> read_private_file(const std::string& path) {
     return fail(Code::denied,
                 fmt::format("{}: its mode is {:04o}: other users can read or write it", path, info.st_mode & 07777),
                 "chmod 600 the file; if others may have read it, make a new key: warder cluster rotate");
-  return read_whole(file.get(), kMaxPrivateFile);
+  return read_complete(file.get(), kMaxPrivateFile);
 }
 
 Result<std::string> read_trusted_file(const std::string& path, size_t max_bytes) {
@@ -60,7 +60,7 @@ Result<std::string> read_trusted_file(const std::string& path, size_t max_bytes)
     return fail(Code::denied,
                 fmt::format("{}: its mode is {:04o}: other users can write it", path, info.st_mode & 07777),
                 "chmod 644 the file, and check its content: warder cluster show");
-  return read_whole(file.get(), max_bytes);
+  return read_complete(file.get(), max_bytes);
 }
 
 Result<> write_whole_file(const std::string& path, std::string_view text, mode_t mode, Existing existing) {

@@ -92,16 +92,16 @@ void RuleStore::set(SignedRule rule, std::string text) {
 // An authority of now, or one that introduced it: its rules were accepted then, and are in force until they are
 // replaced.
 bool RuleStore::was_authority(const PublicKey& key) const {
-  std::set<PublicKey> known(trust_.authorities.begin(), trust_.authorities.end());
+  std::set<PublicKey> keys(trust_.authorities.begin(), trust_.authorities.end());
   for (size_t round = 0; round < trust_.introductions.size(); round++)
-    for (const auto& one : trust_.introductions)
-      if (known.contains(one.key)) known.insert(one.by);
-  return known.contains(key);
+    for (const auto& introduction : trust_.introductions)
+      if (keys.contains(introduction.key)) keys.insert(introduction.by);
+  return keys.contains(key);
 }
 
 const SignedRule* RuleStore::find(const RuleKey& key) const {
-  const auto found = rules_.find(key);
-  return found == rules_.end() ? nullptr : &found->second.rule;
+  const auto it = rules_.find(key);
+  return it == rules_.end() ? nullptr : &it->second.rule;
 }
 
 Result<RuleStore::Accepted> RuleStore::accept(std::string_view text) {

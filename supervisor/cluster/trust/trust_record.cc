@@ -22,8 +22,10 @@ std::string introduction_bytes(const std::string& cluster, const PublicKey& key)
 std::string trust_content(const TrustRecord& record) {
   Json authorities = Json::array(), introductions = Json::array(), nodes = Json::array();
   for (const auto& key : record.authorities) authorities.push_back(key.text());
-  for (const auto& one : record.introductions)
-    introductions.push_back({{"key", one.key.text()}, {"by", one.by.text()}, {"signature", text_of(one.signature)}});
+  for (const auto& introduction : record.introductions)
+    introductions.push_back({{"key", introduction.key.text()},
+                             {"by", introduction.by.text()},
+                             {"signature", text_of(introduction.signature)}});
   for (const auto& node : record.nodes)
     nodes.push_back({{"name", node.name},
                      {"key", node.key.text()},
@@ -40,11 +42,11 @@ Result<PublicKey> read_key_member(Fields& in, std::string_view name) {
 }
 
 // The elements of a list with a bounded length.
-Result<const Json*> read_list(Fields& in, std::string_view name, size_t most) {
+Result<const Json*> read_list(Fields& in, std::string_view name, size_t max) {
   const Json* list = in.find(name);
   if (!list || !list->is_array()) return fail(Code::invalid, in.path_of(name) + ": missing, or not a list");
-  if (list->size() > most)
-    return fail(Code::exhausted, fmt::format("{}: has {} entries, more than {}", in.path_of(name), list->size(), most));
+  if (list->size() > max)
+    return fail(Code::exhausted, fmt::format("{}: has {} entries, more than {}", in.path_of(name), list->size(), max));
   return list;
 }
 
@@ -54,9 +56,10 @@ Result<std::optional<std::vector<std::string>>> read_accounts(Fields& in) {
   if (value && *value == "all") return accounts;
   TRY(const Json* list, read_list(in, "may_act_for", kMaxAccounts));
   accounts.emplace();
-  for (const auto& one : *list) {
-    if (!one.is_string()) return fail(Code::invalid, in.path_of("may_act_for") + ": not \"all\" or a list of accounts");
-    accounts->push_back(one.get<std::string>());
+  for (const auto& item : *list) {
+    if (!item.is_string())
+      return fail(Code::invalid, in.path_of("may_act_for") + ": not \"all\" or a list of accounts");
+    accounts->push_back(item.get<std::string>());
   }
   return accounts;
 }
@@ -74,13 +77,13 @@ Result<TrustedNode> read_node(const Json& value, const std::string& path) {
 
 Result<Introduction> read_introduction(const Json& value, const std::string& path) {
   Fields in(value, path);
-  Introduction one;
-  TRY(one.key, read_key_member(in, "key"));
-  TRY(one.by, read_key_member(in, "by"));
+  Introduction introduction;
+  TRY(introduction.key, read_key_member(in, "key"));
+  TRY(introduction.by, read_key_member(in, "by"));
   TRY(const std::string signature, in.string("signature", 88));
-  TRY(one.signature, parse_signature(signature));
+  TRY(introduction.signature, parse_signature(signature));
   CHECKED(in.done());
-  return one;
+  return introduction;
 }
 
 // Names that are allowed, in order, each once.
@@ -143,14 +146,14 @@ Result<TrustRecord> read_record(std::string_view text) {
   record.serial = rule.serial;
   record.by = rule.by;
   TRY(const Json* authorities, read_list(in, "authorities", kMaxAuthorities));
-  for (const auto& one : *authorities) {
-    TRY(const PublicKey key, PublicKey::parse(one.is_string() ? one.get<std::string>() : ""));
+  for (const auto& item : *authorities) {
+    TRY(const PublicKey key, PublicKey::parse(item.is_string() ? item.get<std::string>() : ""));
     record.authorities.push_back(key);
   }
   TRY(const Json* introductions, read_list(in, "introductions", kMaxIntroductions));
   for (size_t i = 0; i < introductions->size(); i++) {
-    TRY(const Introduction one, read_introduction((*introductions)[i], fmt::format("introductions[{}]", i)));
-    record.introductions.push_back(one);
+    TRY(const Introduction introduction, read_introduction((*introductions)[i], fmt::format("introductions[{}]", i)));
+    record.introductions.push_back(introduction);
   }
   TRY(const Json* nodes, read_list(in, "nodes", kMaxTrustedNodes));
   for (size_t i = 0; i < nodes->size(); i++) {
@@ -167,17 +170,19 @@ Result<TrustRecord> read_record(std::string_view text) {
 
 // The authorities of `last`, and those that they introduced, directly or one after another.
 std::set<PublicKey> known_authorities(const TrustRecord& next, const TrustRecord& last) {
-  std::set<PublicKey> known(last.authorities.begin(), last.authorities.end());
+  std::set<PublicKey> keys(last.authorities.begin(), last.authorities.end());
   for (bool grows = true; grows;) {
     grows = false;
-    for (const auto& one : next.introductions) {
-      if (!known.contains(one.by) || known.contains(one.key)) continue;
-      if (!one.by.verifies(kIntroductionPurpose, introduction_bytes(last.cluster, one.key), one.signature)) continue;
-      known.insert(one.key);
+    for (const auto& introduction : next.introductions) {
+      if (!keys.contains(introduction.by) || keys.contains(introduction.key)) continue;
+      if (!introduction.by.verifies(kIntroductionPurpose, introduction_bytes(last.cluster, introduction.key),
+                                    introduction.signature))
+        continue;
+      keys.insert(introduction.key);
       grows = true;
     }
   }
-  return known;
+  return keys;
 }
 
 }  // namespace
@@ -187,8 +192,8 @@ bool TrustedNode::may_act_for(std::string_view account) const {
 }
 
 const TrustedNode* TrustRecord::find(std::string_view node) const {
-  const auto found = std::find_if(nodes.begin(), nodes.end(), [node](const auto& one) { return one.name == node; });
-  return found == nodes.end() ? nullptr : &*found;
+  const auto it = std::find_if(nodes.begin(), nodes.end(), [node](const auto& item) { return item.name == node; });
+  return it == nodes.end() ? nullptr : &*it;
 }
 
 bool TrustRecord::has_authority(const PublicKey& key) const {

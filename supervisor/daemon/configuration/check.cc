@@ -36,9 +36,9 @@ StartView view_of(const LoadedConfiguration& loaded, const Invocation& invocatio
   StartView view;
   const auto is_running = is_daemon_running(loaded.options.state);
   if (!is_running || *is_running) {
-    auto held = read_held_sockets(loaded.options.state);
-    view.held_unknown = !held;
-    if (held) view.held = *std::move(held);
+    auto held_sockets = read_held_sockets(loaded.options.state);
+    view.held_unknown = !held_sockets;
+    if (held_sockets) view.listening = *std::move(held_sockets);
   }
   if (is_of_service(invocation)) add_unit(view);
   return view;

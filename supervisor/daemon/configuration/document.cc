@@ -42,7 +42,7 @@ Result<Json> read_object(const std::string& path) {
   if (!S_ISREG(status.st_mode))
     return fail(Code::invalid, "cannot be read: not a regular file");  // a device may not end
   if (status.st_mode & S_IWOTH) return fail(Code::invalid, "all users may write the file", "chmod o-w");
-  TRY(std::string text, read_whole(file.get(), kMaxConfigurationFile));
+  TRY(std::string text, read_complete(file.get(), kMaxConfigurationFile));
   TRY(Json value, parse_json_file(text));
   if (!value.is_object()) return fail(Code::invalid, "not a JSON object", "begin the file with {");
   if (const std::string null = find_null_key(value, ""); !null.empty())
@@ -59,9 +59,9 @@ bool exists(const std::string& path) {
 size_t depth_of(const Json& value, std::string_view key) {
   const std::string_view first = key.substr(0, key.find('.'));
   if (!value.is_object()) return 0;
-  const auto found = value.find(std::string(first));
-  if (found == value.end()) return 0;
-  return 1 + (first.size() == key.size() ? 0 : depth_of(*found, key.substr(first.size() + 1)));
+  const auto it = value.find(std::string(first));
+  if (it == value.end()) return 0;
+  return 1 + (first.size() == key.size() ? 0 : depth_of(*it, key.substr(first.size() + 1)));
 }
 
 }  // namespace

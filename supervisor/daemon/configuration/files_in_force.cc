@@ -8,11 +8,13 @@
 namespace configuration {
 namespace {
 
-constexpr size_t kMaxShown = 1024;  // bytes of a path or list of another program
+constexpr size_t kMaxPathBytesShown = 1024;  // bytes of a path or list of another program
 
-std::string shown_file(const std::string& path) { return path.empty() ? "no file" : printable(path, kMaxShown); }
+std::string shown_file(const std::string& path) {
+  return path.empty() ? "no file" : printable(path, kMaxPathBytesShown);
+}
 std::string shown_folders(const std::vector<std::string>& folders) {
-  return folders.empty() ? "no folder" : printable(fmt::format("{}", fmt::join(folders, ":")), kMaxShown);
+  return folders.empty() ? "no folder" : printable(fmt::format("{}", fmt::join(folders, ":")), kMaxPathBytesShown);
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ Result<> copy_files(const std::string& from, const std::string& to, std::map<std
   for (const auto& name : names) {
     Fd file(::openat(folder.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     if (!file) return fail_errno(errno, fmt::format("open {}/{}", from, name));
-    TRY(copy[to + "/" + name], read_whole(file.get(), kMaxCopiedFile));
+    TRY(copy[to + "/" + name], read_complete(file.get(), kMaxCopiedFile));
     if (copy.size() > kMaxCopiedFiles) return fail(Code::exhausted, fmt::format("more than {} files", kMaxCopiedFiles));
   }
   return {};
@@ -62,7 +62,7 @@ Result<Fd> open_copy(const std::string& state) {
 Result<std::string> read_copied(int folder, const std::string& name) {
   TRY(const RelativePath path, RelativePath::parse(name));
   TRY(Fd file, open_regular_beneath(folder, path, O_RDONLY));
-  return read_whole(file.get(), kMaxCopiedFile);
+  return read_complete(file.get(), kMaxCopiedFile);
 }
 
 // Whether the stored copy has these files with these texts, and no others.
@@ -165,10 +165,10 @@ Result<LoadedConfiguration> load_last_good(const std::string& state, const Invoc
   loaded.document = ConfigurationDocument::of(copy["configuration"], where + "/" + kCopyFile);
   loaded.options = read_options(loaded.document, invocation, loaded.notes);
   std::vector<std::string> copied, originals;
-  for (const auto& one : copy["policies"]) {
-    if (!one.is_string()) return fail(Code::invalid, where + "/" + kCopyFile + ": policies: not a list of strings");
+  for (const auto& item : copy["policies"]) {
+    if (!item.is_string()) return fail(Code::invalid, where + "/" + kCopyFile + ": policies: not a list of strings");
     copied.push_back(fmt::format("{}/policies/{}", where, originals.size()));
-    originals.push_back(one.get<std::string>());
+    originals.push_back(item.get<std::string>());
   }
   auto store = policies::Store::load(copied, policies::mode_of(originals));
   if (!store) {

@@ -19,12 +19,13 @@ std::vector<std::string> lines_of(const std::string& text) {
 }
 
 bool has_key(const std::vector<Shortfall>& shortfalls, std::string_view key) {
-  return std::any_of(shortfalls.begin(), shortfalls.end(), [key](const Shortfall& one) { return one.key == key; });
+  return std::any_of(shortfalls.begin(), shortfalls.end(),
+                     [key](const Shortfall& shortfall) { return shortfall.key == key; });
 }
 
 std::vector<std::string> texts_of(const std::vector<Shortfall>& shortfalls) {
   std::vector<std::string> texts;
-  for (const auto& one : shortfalls) texts.push_back(one.text);
+  for (const auto& shortfall : shortfalls) texts.push_back(shortfall.text);
   return texts;
 }
 

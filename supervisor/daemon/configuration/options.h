@@ -48,7 +48,7 @@ struct Options {
   journal::Settings journal;
   // A call that runs longer becomes a task, if its client knows tasks.
   std::chrono::milliseconds promote_after{15'000};
-  enum class Connections { end_with_us, kept } connections = Connections::end_with_us;
+  enum class Connections { end_with_us, saved } connections = Connections::end_with_us;
   std::vector<upstream::ServerConfig> servers;
   LogLevel log_level = LogLevel::info;
   std::string jail_init;  // the program warder-jail-init

@@ -358,7 +358,7 @@ void take_flags(const Flags& flags, Options& options) {
     if (auto collector = traces::parse_collector(flags.traces)) options.traces = *std::move(collector);
   if (!flags.journal.empty())
     if (auto durability = parse_durability(flags.journal)) options.journal.durability = *durability;
-  if (flags.keep_connections) options.connections = Options::Connections::kept;
+  if (flags.keep_connections) options.connections = Options::Connections::saved;
   if (!flags.log_level.empty()) parse_log_level(flags.log_level, options.log_level);
 }
 
@@ -376,9 +376,9 @@ Result<> check_socket_path(const std::string& path) {
   return {};
 }
 
-Result<> check_metrics(const std::string& place) {
-  if (!is_tcp_address(place)) return check_socket_path(place);
-  auto address = parse_loopback(place);
+Result<> check_metrics(const std::string& path) {
+  if (!is_tcp_address(path)) return check_socket_path(path);
+  auto address = parse_loopback(path);
   if (!address) return tl::unexpected<Error>(std::move(address).error());
   return {};
 }

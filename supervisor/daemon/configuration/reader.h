@@ -31,7 +31,7 @@ Options read_options(const ConfigurationDocument& document, const Invocation& in
 // Checks of single values, for flags and keys. Errors: invalid, without the name of the flag or key.
 Result<> check_bus(const std::string& bus);
 Result<> check_socket_path(const std::string& path);
-Result<> check_metrics(const std::string& place);  // a socket's path, or a loopback address
+Result<> check_metrics(const std::string& path);  // a socket's path, or a loopback address
 Result<> check_http_address(const std::string& address, bool is_public);
 Result<> check_log_level(const std::string& level);
 Result<> check_durability(const std::string& durability);

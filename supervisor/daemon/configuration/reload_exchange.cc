@@ -32,7 +32,7 @@ constexpr char kRequest[] = "reload.request";
 constexpr char kAnswer[] = "reload/answer";
 constexpr char kSockets[] = "reload/sockets";
 constexpr size_t kMaxWord = 64, kMaxAnswer = 1 << 20, kMaxLines = 1000;
-constexpr std::chrono::milliseconds kLookEvery{20};
+constexpr std::chrono::milliseconds kCheckInterval{20};
 
 // With O_PATH, because the daemon's user may not list the state folder.
 Result<Fd> open_state(const std::string& state, int how = O_PATH) {
@@ -53,10 +53,10 @@ Result<> replace_file(int folder, const std::string& name, std::string_view text
 }
 
 // The lock of the state folder (main.cc) tells whether a daemon runs.
-Result<> expect_daemon(int state, const std::string& shown) {
+Result<> expect_daemon(int state, const std::string& text) {
   if (::flock(state, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK) return {};
   (void)::flock(state, LOCK_UN);  // at once: a daemon may start now
-  return fail(Code::unavailable, fmt::format("no warderd runs with the state folder {}", shown),
+  return fail(Code::unavailable, fmt::format("no warderd runs with the state folder {}", text),
               "start it, or name its state folder with --state or --config");
 }
 
@@ -91,7 +91,7 @@ Result<pid_t> daemon_process(const std::string& socket) {
 // Waits until the next look at the answer. False: the process has ended.
 bool still_runs(const Fd& process) {
   pollfd ended{process.get(), POLLIN, 0};
-  return ::poll(&ended, 1, static_cast<int>(kLookEvery.count())) == 0;
+  return ::poll(&ended, 1, static_cast<int>(kCheckInterval.count())) == 0;
 }
 
 // nullopt: they are missing, or not as the daemon writes them.
@@ -130,7 +130,7 @@ std::string read_reload_request(const std::string& state) {
   const auto path = RelativePath::parse(kRequest);
   const auto file = open_regular_beneath(folder->get(), *path, O_RDONLY);
   if (!file) return {};
-  auto word = read_whole(file->get(), kMaxWord);
+  auto word = read_complete(file->get(), kMaxWord);
   return word ? *std::move(word) : std::string();
 }
 
@@ -143,13 +143,13 @@ Result<> write_reload_answer(const std::string& state, const std::string& word, 
   return replace_file(folder.get(), kAnswer, dump_json(text), 0600);
 }
 
-Result<> write_held_sockets(const std::string& state, const HeldSockets& held) {
+Result<> write_held_sockets(const std::string& state, const HeldSockets& sockets) {
   TRY(const Fd folder, open_state(state));
-  const Json text = {{"mcp", held.mcp_passed},
-                     {"http", held.http_passed},
-                     {"metrics", held.metrics_passed},
-                     {"node", held.node_passed},
-                     {"opened", held.opened}};
+  const Json text = {{"mcp", sockets.mcp_passed},
+                     {"http", sockets.http_passed},
+                     {"metrics", sockets.metrics_passed},
+                     {"node", sockets.node_passed},
+                     {"opened", sockets.opened}};
   return replace_file(folder.get(), kSockets, dump_json(text), 0600);
 }
 
@@ -157,14 +157,14 @@ Result<HeldSockets> read_held_sockets(const std::string& state) {
   TRY(const Fd folder, open_state(state));
   TRY(const RelativePath path, RelativePath::parse(kSockets));
   TRY(const Fd file, open_regular_beneath(folder.get(), path, O_RDONLY));
-  TRY(const std::string text, read_whole(file.get(), kMaxAnswer));
+  TRY(const std::string text, read_complete(file.get(), kMaxAnswer));
   TRY(const Json object, parse_json(text));
   const auto is_passed = [&object](const char* name) { return member(object, name) == Json(true); };
-  HeldSockets held{is_passed("mcp"), is_passed("http"), is_passed("metrics"), is_passed("node"), {}};
+  HeldSockets sockets{is_passed("mcp"), is_passed("http"), is_passed("metrics"), is_passed("node"), {}};
   const Json& opened = member(object, "opened");
   for (size_t i = 0; opened.is_array() && i < std::min(opened.size(), kMaxLines); i++)
-    if (opened[i].is_string()) held.opened.insert(opened[i].get<std::string>());
-  return held;
+    if (opened[i].is_string()) sockets.opened.insert(opened[i].get<std::string>());
+  return sockets;
 }
 
 Result<bool> is_daemon_running(const std::string& state) {
@@ -189,7 +189,7 @@ Result<ReloadAnswer> ask_for_reload(const std::string& state, const std::string&
   for (;;) {
     const bool runs = still_runs(process);  // looked at before the answer, which it may have written last
     if (auto file = open_regular_beneath(folder.get(), path, O_RDONLY)) {
-      TRY(const std::string text, read_whole(file->get(), kMaxAnswer));
+      TRY(const std::string text, read_complete(file->get(), kMaxAnswer));
       const auto answer = parse_json(text);
       if (answer && answer->is_object() && answer->value("word", Json()) == word) return parse_answer(*answer);
     }

@@ -28,7 +28,7 @@ Result<> write_reload_answer(const std::string& state, const std::string& word, 
 
 // The sockets of the running daemon, in reload/sockets. The daemon writes them after its start and after a reload, and
 // a check reads them. A false answer of the daemon only makes a check say that an address is in use, or is free.
-Result<> write_held_sockets(const std::string& state, const HeldSockets& held);
+Result<> write_held_sockets(const std::string& state, const HeldSockets& sockets);
 Result<HeldSockets> read_held_sockets(const std::string& state);
 
 // Whether a daemon runs with this state folder. No folder: no daemon.

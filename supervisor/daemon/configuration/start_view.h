@@ -29,7 +29,7 @@ struct UnitSandbox {
 
 struct StartView {
   bool is_start = false;  // this is the start: what a flag names wrongly ends it with an error of its own
-  HeldSockets held;
+  HeldSockets listening;
   bool held_unknown = false;  // a daemon runs, and its sockets are not known: addresses in use are not tried
   UnitSandbox sandbox;
 };

@@ -131,8 +131,8 @@ class Trial {
   void shortfall(const std::string& key, const Error& error) {
     loaded_.notes.shortfalls.push_back({key, text_of_start(loaded_.document, flags_, key, error)});
   }
-  static Error wrong(std::string what, std::string remedy) {
-    return {Code::invalid, 0, std::move(what), std::move(remedy), {}};
+  static Error wrong(std::string subject, std::string remedy) {
+    return {Code::invalid, 0, std::move(subject), std::move(remedy), {}};
   }
 
   // The ids must exist in this process's user namespace, user_namespaces(7).
@@ -223,10 +223,10 @@ class Trial {
                 "name another path");
   }
 
-  bool is_held(const std::string& name) const { return view_.held_unknown || view_.held.opened.contains(name); }
+  bool is_held(const std::string& name) const { return view_.held_unknown || view_.listening.opened.contains(name); }
 
   void try_socket() {
-    if (view_.held.mcp_passed || options_.socket.empty() || is_held(options_.socket)) return;
+    if (view_.listening.mcp_passed || options_.socket.empty() || is_held(options_.socket)) return;
     if (!flags_.socket.empty() && view_.is_start) return;
     if (!is_named("socket") && flags_.socket.empty() && !view_.is_start) return;  // the service's own: systemd makes it
     const auto usable = check_path(options_.socket);
@@ -242,11 +242,11 @@ class Trial {
       auto address = parse_tcp_address(text);
       if (address) all.push_back({std::move(key), *std::move(address)});
     };
-    if (!view_.held.http_passed) {
+    if (!view_.listening.http_passed) {
       for (size_t i = 0; i < options_.http.listen.size(); i++)
         add(fmt::format("http.listen[{}]", i), options_.http.listen[i]);
     }
-    if (!view_.held.metrics_passed && is_tcp_address(options_.metrics)) add("metrics", options_.metrics);
+    if (!view_.listening.metrics_passed && is_tcp_address(options_.metrics)) add("metrics", options_.metrics);
     return all;
   }
 
@@ -257,10 +257,12 @@ class Trial {
     std::set<std::string> twice;
     for (size_t i = 0; i < all.size(); i++) {
       for (size_t j = 0; j < i && !twice.contains(all[i].key); j++) {
-        const TcpAddress &one = all[i].address, &other = all[j].address;
-        if (port_of(one) != port_of(other) || !(is_same_host(one, other) || is_any(one) || is_any(other))) continue;
-        problem(all[i].key, wrong(fmt::format("{}: {} has this port already ({})", one.text, all[j].key, other.text),
-                                  "choose another port, or leave out one of the two"));
+        const TcpAddress &address = all[i].address, &other = all[j].address;
+        if (port_of(address) != port_of(other) || !(is_same_host(address, other) || is_any(address) || is_any(other)))
+          continue;
+        problem(all[i].key,
+                wrong(fmt::format("{}: {} has this port already ({})", address.text, all[j].key, other.text),
+                      "choose another port, or leave out one of the two"));
         twice.insert(all[i].key);
       }
       if (twice.contains(all[i].key)) continue;
@@ -293,7 +295,7 @@ class Trial {
 
   void try_metrics_path() {
     const std::string& path = options_.metrics;
-    if (view_.held.metrics_passed || path.empty() || is_tcp_address(path)) return;
+    if (view_.listening.metrics_passed || path.empty() || is_tcp_address(path)) return;
     if (path == options_.socket || path == options_.cluster.listen) {
       problem("metrics", wrong(path + " is the path of another socket", "name a path of its own"));
       return options_.metrics.clear();
@@ -314,7 +316,7 @@ class Trial {
       options_.cluster = {};
       return;
     }
-    if (!view_.held.node_passed && !is_held(cluster.listen)) {
+    if (!view_.listening.node_passed && !is_held(cluster.listen)) {
       auto usable = check_path(cluster.listen);
       if (!usable) shortfall("cluster.listen", usable.error());
     }
@@ -333,8 +335,8 @@ class Trial {
       loaded_.notes.warnings.push_back(fmt::format("{}: {}: not used, because systemd passes a socket for it: {}",
                                                    loaded_.document.file_of(key), key, socket));
     };
-    if (view_.held.metrics_passed && is_named("metrics")) warn("metrics", "warder-metrics.socket");
-    if (view_.held.http_passed && !options_.http.listen.empty()) warn("http.listen", "warder-http.socket");
+    if (view_.listening.metrics_passed && is_named("metrics")) warn("metrics", "warder-metrics.socket");
+    if (view_.listening.http_passed && !options_.http.listen.empty()) warn("http.listen", "warder-http.socket");
   }
 
   LoadedConfiguration& loaded_;

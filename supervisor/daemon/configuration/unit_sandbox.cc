@@ -33,10 +33,10 @@ std::vector<std::string> list_property(sd_bus* bus, const char* interface, const
   char** values = nullptr;
   if (sd_bus_get_property_strv(bus, kSystemd, kUnitPath, interface, name, nullptr, &values) < 0 || !values) return {};
   std::vector<std::string> all;
-  for (char** one = values; *one; one++) {
+  for (char** value = values; *value; value++) {
     // "-" and "+" before a path: missing paths are ignored; below RootDirectory=.
-    all.emplace_back(*one + std::strspn(*one, "-+"));
-    std::free(*one);
+    all.emplace_back(*value + std::strspn(*value, "-+"));
+    std::free(*value);
   }
   std::free(values);
   return all;
@@ -88,15 +88,15 @@ std::vector<PathRule> path_rules(const UnitPathSettings& settings) {
 
 const PathRule* rule_for(const std::vector<PathRule>& rules, const std::string& path) {
   const fs::path real = resolved(path);
-  const PathRule* found = nullptr;
+  const PathRule* path_rule = nullptr;
   for (const PathRule& rule : rules) {
     if (!is_at_or_below(real, rule.path)) continue;
-    const bool is_hidden = found && found->access == Access::hidden, hides = rule.access == Access::hidden;
-    const bool is_deeper = !found || rule.path.size() > found->path.size();
-    const bool is_stricter = found && rule.path == found->path && rule.access < found->access;
-    if (hides || (!is_hidden && (is_deeper || is_stricter))) found = &rule;
+    const bool is_hidden = path_rule && path_rule->access == Access::hidden, hides = rule.access == Access::hidden;
+    const bool is_deeper = !path_rule || rule.path.size() > path_rule->path.size();
+    const bool is_stricter = path_rule && rule.path == path_rule->path && rule.access < path_rule->access;
+    if (hides || (!is_hidden && (is_deeper || is_stricter))) path_rule = &rule;
   }
-  return found;
+  return path_rule;
 }
 
 bool is_rule_of(const PathRule& rule, const std::string& path) { return resolved(path) == rule.path; }
@@ -116,10 +116,10 @@ void add_unit(StartView& view) {
   settings.inaccessible = list_property(opened, kService, "InaccessiblePaths");
   view.sandbox.paths = path_rules(settings);
   for (const std::string& socket : list_property(opened, kUnit, "TriggeredBy")) {
-    view.held.mcp_passed |= socket == "warder.socket";
-    view.held.http_passed |= socket == "warder-http.socket";
-    view.held.metrics_passed |= socket == "warder-metrics.socket";
-    view.held.node_passed |= socket == "warder-cluster.socket";
+    view.listening.mcp_passed |= socket == "warder.socket";
+    view.listening.http_passed |= socket == "warder-http.socket";
+    view.listening.metrics_passed |= socket == "warder-metrics.socket";
+    view.listening.node_passed |= socket == "warder-cluster.socket";
   }
 }
 

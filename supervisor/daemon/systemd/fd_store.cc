@@ -30,7 +30,7 @@ std::optional<unsigned> FdStore::number_in(const std::string& name) {
   return number;
 }
 
-Result<std::unique_ptr<FdStore>> FdStore::open(Loop& loop, const std::vector<StoredConnection>& taken) {
+Result<std::unique_ptr<FdStore>> FdStore::open(Loop& loop, const std::vector<StoredConnection>& connections) {
   const char* path = std::getenv("NOTIFY_SOCKET");
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -46,7 +46,7 @@ Result<std::unique_ptr<FdStore>> FdStore::open(Loop& loop, const std::vector<Sto
     return fail_errno(errno, fmt::format("connect to {}", path), Code::unavailable);
   TRY(AsyncFd watched, AsyncFd::adopt(loop, std::move(socket)));
   unsigned next = 1;
-  for (const auto& connection : taken) next = std::max(next, number_in(connection.name).value_or(0) + 1);
+  for (const auto& connection : connections) next = std::max(next, number_in(connection.name).value_or(0) + 1);
   return std::unique_ptr<FdStore>(new FdStore(loop, std::move(watched), next));
 }
 

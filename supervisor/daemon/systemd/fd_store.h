@@ -25,7 +25,7 @@ class FdStore {
  public:
   // `taken`: the connections from an earlier warderd; new names differ from theirs. Errors: unavailable, there is no
   // service manager.
-  static Result<std::unique_ptr<FdStore>> open(Loop& loop, const std::vector<StoredConnection>& taken);
+  static Result<std::unique_ptr<FdStore>> open(Loop& loop, const std::vector<StoredConnection>& connections);
   // Stores both descriptors from now on. Returns the function that removes them; nullptr when 4096 messages already
   // wait for the service manager, or no descriptor is free.
   std::function<void()> keep(int socket, int record);

@@ -39,10 +39,10 @@ std::optional<std::string> unit_of(pid_t pid, uid_t uid) {
   const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!process || user_of(pid) != uid) return {};
   char* name = nullptr;
-  const int found = ::sd_pid_get_unit(pid, &name);
+  const int count = ::sd_pid_get_unit(pid, &name);
   const std::unique_ptr<char, void (*)(void*)> owner(name, std::free);
   if (has_ended(process)) return {};
-  if (found == -ENODATA || found == -ENXIO) return "";
-  if (found < 0) return {};
+  if (count == -ENODATA || count == -ENXIO) return "";
+  if (count < 0) return {};
   return name;
 }

@@ -15,9 +15,9 @@ namespace {
 
 // A client's socket and its record have the same name.
 void sort_in(std::vector<StoredConnection>& connections, std::string name, Fd fd) {
-  auto place = std::find_if(connections.begin(), connections.end(), [&](const auto& one) { return one.name == name; });
-  if (place == connections.end()) place = connections.insert(place, StoredConnection{std::move(name), {}, {}});
-  (sd_is_socket(fd.get(), AF_UNIX, SOCK_STREAM, /* listening */ 0) > 0 ? place->socket : place->record) = std::move(fd);
+  auto it = std::find_if(connections.begin(), connections.end(), [&](const auto& item) { return item.name == name; });
+  if (it == connections.end()) it = connections.insert(it, StoredConnection{std::move(name), {}, {}});
+  (sd_is_socket(fd.get(), AF_UNIX, SOCK_STREAM, /* listening */ 0) > 0 ? it->socket : it->record) = std::move(fd);
 }
 
 }  // namespace

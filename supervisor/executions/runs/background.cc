@@ -28,20 +28,20 @@ Json ended_without_answer(const std::string& execution, std::string_view outcome
 
 }  // namespace
 
-std::string kept_text(const std::string& execution, const mcp::ToolResult& result, std::string_view outcome,
-                      size_t most) {
+std::string saved_text(const std::string& execution, const mcp::ToolResult& result, std::string_view outcome,
+                       size_t max) {
   const auto* text = result.content.empty() ? nullptr : std::get_if<mcp::Text>(&result.content.front());
   if (!text) return dump_json(ended_without_answer(execution, outcome, "the answer has no text"));
-  if (text->text.size() <= most) return text->text;
+  if (text->text.size() <= max) return text->text;
   return dump_json(
       {{"success", !result.is_error},
        {"execution_id", execution},
        {"outcome", outcome},
        {"truncated", {{"answer", {{"bytes", text->text.size()}}}}},
-       {"answer_begins", valid_utf8(std::string_view(text->text).substr(0, most / 16))},
+       {"answer_begins", valid_utf8(std::string_view(text->text).substr(0, max / 16))},
        {"notes", Json::array({fmt::format("the answer had {} bytes, and {} are kept: return less, or write "
                                           "it to a file in the workspace",
-                                          text->text.size(), most)})}});
+                                          text->text.size(), max)})}});
 }
 
 mcp::ToolResult background_handle(const std::string& execution, tasks::TaskState state, std::string_view note) {
@@ -57,33 +57,33 @@ mcp::ToolResult background_handle(const std::string& execution, tasks::TaskState
 }
 
 BackgroundTask::~BackgroundTask() {
-  if (!has_begun_ || is_closing_()) return;
+  if (!has_started_ || is_closing_()) return;
   ended_();
   store_.end(execution_, tasks::TaskState::cancelled,
              dump_json(ended_without_answer(execution_, "cancelled", "the execution was cancelled")));
 }
 
-tasks::NewTask BackgroundTask::asked_by(const mcp::Principal& principal, std::string tenant) const {
-  tasks::NewTask asked;
-  asked.kind = tasks::TaskKind::background;
-  asked.owner = {std::move(tenant), principal.name()};
-  asked.id = execution_;
-  return asked;
+tasks::NewTask BackgroundTask::new_task(const mcp::Principal& principal, std::string tenant) const {
+  tasks::NewTask task;
+  task.kind = tasks::TaskKind::background;
+  task.owner = {std::move(tenant), principal.name()};
+  task.id = execution_;
+  return task;
 }
 
-Task<Result<>> BackgroundTask::begin_again(const mcp::Principal& principal, std::string tenant) {
-  auto task = co_await store_.begin(asked_by(principal, std::move(tenant)));
+Task<Result<>> BackgroundTask::restart(const mcp::Principal& principal, std::string tenant) {
+  auto task = co_await store_.begin(new_task(principal, std::move(tenant)));
   if (!task) co_return tl::unexpected<Error>(std::move(task).error());
-  has_begun_ = true;
+  has_started_ = true;
   co_return Result<>{};
 }
 
 Task<Result<>> BackgroundTask::begin(mcp::RequestContext& context, std::string tenant) {
-  CO_TRY(const tasks::StoredTask task, co_await store_.begin(asked_by(context.principal, std::move(tenant))));
-  auto detached = context.detach(
-      background_handle(task.id, task.state, task.is_last_place ? tasks::kLastPlace : std::string_view()));
+  CO_TRY(const tasks::StoredTask task, co_await store_.begin(new_task(context.principal, std::move(tenant))));
+  auto detached =
+      context.detach(background_handle(task.id, task.state, task.is_last_slot ? tasks::kLastSlot : std::string_view()));
   if (detached) {
-    has_begun_ = true;
+    has_started_ = true;
   } else {
     store_.forget(execution_);
   }
@@ -91,10 +91,10 @@ Task<Result<>> BackgroundTask::begin(mcp::RequestContext& context, std::string t
 }
 
 void BackgroundTask::end(const mcp::ToolResult& result, std::string_view outcome) {
-  if (!std::exchange(has_begun_, false)) return;
+  if (!std::exchange(has_started_, false)) return;
   ended_();
   const auto state = outcome == "cancelled" ? tasks::TaskState::cancelled : tasks::TaskState::completed;
-  store_.end(execution_, state, kept_text(execution_, result, outcome, store_.limits().result_bytes));
+  store_.end(execution_, state, saved_text(execution_, result, outcome, store_.limits().result_bytes));
 }
 
 std::string interrupted_answer(const std::string& execution, const std::string& resumed_as) {

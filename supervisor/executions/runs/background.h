@@ -34,17 +34,17 @@ class BackgroundTask {
   // Commits the task, then answers the client.
   Task<Result<>> begin(mcp::RequestContext& context, std::string tenant);
   // Commits the task of an execution that has no client, because the daemon starts it again.
-  Task<Result<>> begin_again(const mcp::Principal& principal, std::string tenant);
+  Task<Result<>> restart(const mcp::Principal& principal, std::string tenant);
   void end(const mcp::ToolResult& result, std::string_view outcome);
 
  private:
-  tasks::NewTask asked_by(const mcp::Principal& principal, std::string tenant) const;
+  tasks::NewTask new_task(const mcp::Principal& principal, std::string tenant) const;
 
   tasks::TaskStore& store_;
   const std::function<bool()> is_closing_;
   const std::function<void()> ended_;
   const std::string execution_;
-  bool has_begun_ = false;
+  bool has_started_ = false;
 };
 
 // The answer of an execution that a restart of the daemon ended, as JSON text. Its outcome is `interrupted`.
@@ -55,8 +55,8 @@ std::string interrupted_answer(const std::string& execution, const std::string& 
 // a link.
 mcp::ToolResult background_handle(const std::string& execution, tasks::TaskState state, std::string_view note = {});
 // The text block of an answer; of a text longer than `most` bytes, its beginning, and a note that says so.
-std::string kept_text(const std::string& execution, const mcp::ToolResult& result, std::string_view outcome,
-                      size_t most);
+std::string saved_text(const std::string& execution, const mcp::ToolResult& result, std::string_view outcome,
+                       size_t max);
 
 // The id in exec:///<execution_id>; nullopt for any other text.
 std::optional<std::string> execution_of_uri(std::string_view uri);

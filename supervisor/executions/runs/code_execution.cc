@@ -29,11 +29,11 @@ namespace {
 
 constexpr size_t kMaxBackgroundResult = 512 << 10;  // bytes; the store of tasks has room for 1 MiB with all the rest
 constexpr size_t kStoredShown = 2000;               // bytes of a stored result in the answer
-constexpr size_t kMaxDiffShown = 4000;              // bytes; the resource has the whole diff
+constexpr size_t kMaxDiffBytes = 4000;              // bytes; the resource has the whole diff
 // Keys of a request's _meta for the session's log: the purpose of the call, and of the session.
 constexpr char kTaskKey[] = "org.warder/task", kSessionKey[] = "org.warder/session-description";
 
-std::string told_of_lost(const Error& error) { return "the staged changes were lost: " + error.what; }
+std::string lost_changes_note(const Error& error) { return "the staged changes were lost: " + error.what; }
 
 }  // namespace
 
@@ -50,20 +50,20 @@ CodeExecution::~CodeExecution() { recording_.record().withdraw = nullptr; }
 
 Task<Result<mcp::ToolResult>> CodeExecution::run(Json arguments) {
   FreedBeside variables(&environment_.host.work, Json());
-  CO_TRY(ExecuteRequest asked, read_execute_request(*caller_.tenant, *caller_.policy, arguments));
-  set_hash_seed(asked, arguments, environment_.workflows);
-  if (const auto given = arguments.find("context_vars"); given != arguments.end()) *variables = std::move(*given);
+  CO_TRY(ExecuteRequest execute_request, read_execute_request(*caller_.tenant, *caller_.policy, arguments));
+  set_hash_seed(execute_request, arguments, environment_.workflows);
+  if (const auto it = arguments.find("context_vars"); it != arguments.end()) *variables = std::move(*it);
   CO_CHECKED(check_session_arguments(arguments));
-  clamped_ = std::move(asked.clamped);
-  code_notes_ = std::move(asked.notes);
-  jail::Request request = std::move(asked.jail);
+  clamped_ = std::move(execute_request.clamped);
+  code_notes_ = std::move(execute_request.notes);
+  jail::Request request = std::move(execute_request.jail);
   announce(request);
   if (only_ends_session(request, arguments)) {
     auto ended = co_await end_session(arguments, request);
     co_return ended;
   }
   sending_.emplace(progress_.send());
-  CO_CHECKED(co_await wait_for_place(arguments, request));
+  CO_CHECKED(co_await wait_for_slot(arguments, request));
   CO_CHECKED(co_await write_variables(std::move(variables), request));
   auto result = co_await run_in_place(std::move(request));
   co_return result;
@@ -130,20 +130,20 @@ Task<Result<mcp::ToolResult>> CodeExecution::end_session(const Json& arguments, 
   answer.execution_id = recording_.id();
   answer.report = &report;
   answer.session = {{"name", name}, {"ended", ended.existed}};
-  if (ended.lost) answer.notes.push_back(told_of_lost(*ended.lost));
+  if (ended.lost) answer.notes.push_back(lost_changes_note(*ended.lost));
   executions::WorkspaceEffects effects;
   if (ended.proposal) {
     effects.changes = executions::changes_of(ended.proposal->files);
     answer.changes = &*effects.changes;
     const jail::Outcome last = ended.ended_well ? jail::Outcome::ok : jail::Outcome::error;
     answer.proposal =
-        co_await conclude_proposal(environment_.proposals, caller_, *std::move(ended.proposal), last, kMaxDiffShown);
+        co_await conclude_proposal(environment_.proposals, caller_, *std::move(ended.proposal), last, kMaxDiffBytes);
   }
   co_return make_answer(answer);
 }
 
 // First the turn in the session, if there is one, then a place among all executions.
-Task<Result<>> CodeExecution::wait_for_place(const Json& arguments, jail::Request& request) {
+Task<Result<>> CodeExecution::wait_for_slot(const Json& arguments, jail::Request& request) {
   recording_.begin_wait();
   if (arguments.contains("session")) {
     progress_.set_waits_for("its turn in the session");
@@ -210,9 +210,9 @@ void CodeExecution::connect(jail::Request& request) {
   request.trace = recording_.record().trace;
   request.handle = &recording_.record().handle;
   recording_.connect(request);
-  ::clock_gettime(CLOCK_REALTIME_COARSE, &program_began_);
+  ::clock_gettime(CLOCK_REALTIME_COARSE, &program_started_);
   workspace_.begin();
-  request.before_code = [this] { return workspace_.begun(); };
+  request.before_code = [this] { return workspace_.started(); };
   request.over_quota = [this] { return workspace_.is_over_quota(); };
   request.disk = calls::disk_account_of(
       caller_.tenant, fmt::format("execution {} of tenant {}", recording_.id(), caller_.tenant->name()));
@@ -228,16 +228,16 @@ void CodeExecution::connect(jail::Request& request) {
   if (network_.is_on()) request.listens = [this](int listener) { network_.begin(listener); };
   caller_.session = session_.name;
   caller_.is_staged = request.workspace.access == jail::WorkspaceAccess::staged;
-  request.call = [this](std::string name, Json asked) {
-    return environment_.calls.call(caller_, std::move(name), std::move(asked));
+  request.call = [this](std::string name, Json params) {
+    return environment_.calls.call(caller_, std::move(name), std::move(params));
   };
   if (!caller_.client.wants_progress()) return;
-  caller_.tell = [this](const std::string& line) { progress_.set_line(line); };
+  caller_.notify = [this](const std::string& line) { progress_.set_line(line); };
   request.progressed = [this](uint64_t, std::string_view line) { progress_.set_line(line); };
 }
 
 proposals::ProposalAbout CodeExecution::about() const {
-  return {recording_.id(), std::string(jail::language_name(language_)), recording_.record().asked_ms};
+  return {recording_.id(), std::string(jail::language_name(language_)), recording_.record().requested_ms};
 }
 
 Task<Result<jail::Report>> CodeExecution::run_program(jail::Request request) {
@@ -275,8 +275,8 @@ Task<Result<mcp::ToolResult>> CodeExecution::answer(jail::Report report) {
   answer.clamped = clamped_;
   answer.notes = code_notes_;
   if (language_ == jail::Language::shell) answer.shell_exit_1 = caller_.policy->shell_exit_1;
-  if (std::string told = calls::told_of_calls(caller_.calls, caller_.policy->calls.per_execution); !told.empty())
-    answer.notes.push_back(std::move(told) + ": ask for more data in one call, or continue in another execution");
+  if (std::string text = calls::call_limit_note(caller_.calls, caller_.policy->calls.per_execution); !text.empty())
+    answer.notes.push_back(std::move(text) + ": ask for more data in one call, or continue in another execution");
   if (!network_.trouble().empty()) answer.notes.push_back("the program had no network: " + network_.trouble());
   answer.network = network_.totals();
   answer.refused = network_.refused();
@@ -289,12 +289,12 @@ Task<Result<mcp::ToolResult>> CodeExecution::answer(jail::Report report) {
   }
   if (turn_) {
     if (effects.staged && workspace_.is_over_quota()) turn_->end("its staged changes are more than the quota");
-    answer.session = turn_->tell();
+    answer.session = turn_->state_json();
     if (effects.staged) answer.session["staged"] = {{"files", effects.staged->files}, {"bytes", effects.staged->bytes}};
     log_session(report, answer);
   }
   answer.ignored = co_await ignored_files(answer);
-  if (form_ == AnswerForm::branch) hold_to_share(report, answer);
+  if (form_ == AnswerForm::branch) limit_branch_output(report, answer);
   add_advice(report, answer);
   succeeded_ = report.outcome == jail::Outcome::ok;
   mcp::ToolResult result = make_answer(answer);
@@ -316,10 +316,10 @@ Task<IgnoredFiles> CodeExecution::ignored_files(const ExecuteAnswer& answer) con
                                        [](size_t sum, const std::string& path) { return sum + path.size(); });
   auto shared = std::make_shared<const Fd>(*std::move(file));
   std::function<Result<IgnoredFiles>()> job = [shared, paths = std::move(paths),
-                                               began = program_began_]() -> Result<IgnoredFiles> {
+                                               started = program_started_]() -> Result<IgnoredFiles> {
     struct stat now {};
     if (::fstat(shared->get(), &now) < 0) return fail_errno(errno, "look at .gitignore");
-    if (std::pair(now.st_ctim.tv_sec, now.st_ctim.tv_nsec) >= std::pair(began.tv_sec, began.tv_nsec))
+    if (std::pair(now.st_ctim.tv_sec, now.st_ctim.tv_nsec) >= std::pair(started.tv_sec, started.tv_nsec))
       return IgnoredFiles();
     std::string text(kMaxIgnoreBytes, '\0');
     const ssize_t size = ::pread(shared->get(), text.data(), text.size(), 0);
@@ -354,7 +354,7 @@ void CodeExecution::store_text(jail::Report& report, ExecuteAnswer& answer) {
     if (auto parsed = parse_json(text)) text = parsed->get<std::string>(), form = jail::ValueForm::text;
   }
   report.value.reset();
-  if (auto kept = recording_.keep_value(text); kept) return take_stored(form, answer);
+  if (auto saved = recording_.keep_value(text); saved) return take_stored(form, answer);
   report.outcome = jail::Outcome::error;
   report.error = fmt::format(
       "the result cannot be returned: it is {} bytes, and cannot be stored; write it to a file in the workspace, or "
@@ -376,7 +376,7 @@ void CodeExecution::take_stored(jail::ValueForm form, ExecuteAnswer& answer) con
 }
 
 // A branch has its share of one answer. A larger result is stored; a larger image is left out.
-void CodeExecution::hold_to_share(jail::Report& report, ExecuteAnswer& answer) {
+void CodeExecution::limit_branch_output(jail::Report& report, ExecuteAnswer& answer) {
   constexpr uint64_t kMinText = 2048;
   const size_t text_bytes = std::max(branch_bytes_ / 4, kMinText);
   for (std::string* text : {&report.error, &report.traceback})
@@ -397,11 +397,11 @@ void CodeExecution::hold_to_share(jail::Report& report, ExecuteAnswer& answer) {
     bytes += image.base64.size();
     return false;
   });
-  if (const size_t left = images - answer.images.size(); left > 0)
+  if (const size_t remaining = images - answer.images.size(); remaining > 0)
     answer.notes.push_back(
         fmt::format("{} image{} left out: {} bytes of the answer are this branch's; save images to "
                     "files in the workspace",
-                    left, left == 1 ? " was" : "s were", branch_bytes_));
+                    remaining, remaining == 1 ? " was" : "s were", branch_bytes_));
 }
 
 void CodeExecution::take_effects(const executions::WorkspaceEffects& effects, jail::Report& report,
@@ -420,7 +420,7 @@ void CodeExecution::take_effects(const executions::WorkspaceEffects& effects, ja
     environment_.files_changed(*caller_.tenant, effects.meanwhile);
   }
   if (changes.empty()) return;
-  if (effects.others_wrote)
+  if (effects.peers_wrote)
     answer.notes.emplace_back(
         "other executions wrote to this workspace meanwhile: `files` contains their changes, too");
   environment_.files_changed(*caller_.tenant, changes);
@@ -431,7 +431,7 @@ Task<> CodeExecution::take_proposal(executions::WorkspaceEffects& effects, jail:
                                     ExecuteAnswer& answer) {
   answer.quota = effects.quota;
   answer.images = std::move(report.images);
-  if (effects.lost) answer.notes.push_back(told_of_lost(*effects.lost));
+  if (effects.lost) answer.notes.push_back(lost_changes_note(*effects.lost));
   if (effects.changes) answer.changes = &*effects.changes;
   if (!effects.proposal) co_return;
   const proposals::ProposalStore& store =
@@ -441,10 +441,10 @@ Task<> CodeExecution::take_proposal(executions::WorkspaceEffects& effects, jail:
     append_image_files(answer.images, staged, *answer.changes);
   }
   const size_t diff_bytes =
-      form_ == AnswerForm::branch ? std::min<size_t>(kMaxDiffShown, branch_bytes_ / 4) : kMaxDiffShown;
-  auto told = co_await conclude_proposal(environment_.proposals, caller_, std::move(*effects.proposal), report.outcome,
-                                         diff_bytes);
-  answer.proposal = std::move(told);
+      form_ == AnswerForm::branch ? std::min<size_t>(kMaxDiffBytes, branch_bytes_ / 4) : kMaxDiffBytes;
+  auto reported = co_await conclude_proposal(environment_.proposals, caller_, std::move(*effects.proposal),
+                                             report.outcome, diff_bytes);
+  answer.proposal = std::move(reported);
 }
 
 void CodeExecution::add_advice(jail::Report& report, ExecuteAnswer& answer) const {

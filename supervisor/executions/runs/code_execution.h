@@ -49,7 +49,7 @@ class CodeExecution {
   executions::Sessions::Ask session_request(const Json& arguments, const jail::Request& request) const;
   Task<Result<mcp::ToolResult>> end_session(const Json& arguments, const jail::Request& request);
   Task<Result<mcp::ToolResult>> run_in_place(jail::Request request);
-  Task<Result<>> wait_for_place(const Json& arguments, jail::Request& request);
+  Task<Result<>> wait_for_slot(const Json& arguments, jail::Request& request);
   Task<Result<>> write_variables(FreedBeside variables, jail::Request& request);
   Task<Result<>> stage_workspace(jail::Request& request);
   Task<Result<>> admit_to_workspace(jail::Request& request);
@@ -62,7 +62,7 @@ class CodeExecution {
   void store_text(jail::Report& report, ExecuteAnswer& answer);
   void take_stored(jail::ValueForm form, ExecuteAnswer& answer) const;
   Task<IgnoredFiles> ignored_files(const ExecuteAnswer& answer) const;
-  void hold_to_share(jail::Report& report, ExecuteAnswer& answer);
+  void limit_branch_output(jail::Report& report, ExecuteAnswer& answer);
   void take_effects(const executions::WorkspaceEffects& effects, jail::Report& report, ExecuteAnswer& answer);
   Task<> take_proposal(executions::WorkspaceEffects& effects, jail::Report& report, ExecuteAnswer& answer);
   void add_advice(jail::Report& report, ExecuteAnswer& answer) const;
@@ -78,8 +78,8 @@ class CodeExecution {
   jail::Language language_ = jail::Language::python;
   ProgramRan ran_ = ProgramRan::no;
   AnswerForm form_ = AnswerForm::call;
-  uint64_t branch_bytes_ = 0;  // Branch::result_bytes
-  timespec program_began_{};   // by the clock of file times
+  uint64_t branch_bytes_ = 0;   // Branch::result_bytes
+  timespec program_started_{};  // by the clock of file times
   bool succeeded_ = false;
   ExecutionProgress progress_;
   Session session_;  // empty: the execution has no session

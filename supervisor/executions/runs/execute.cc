@@ -22,7 +22,7 @@ executions::ExecutionRecordPtr new_record(const mcp::RequestContext& context, co
   record->principal = context.principal.name();
   record->uid = context.principal.uid();
   record->pid = context.principal.pid();
-  record->asked_ms = journal::now_ms();
+  record->requested_ms = journal::now_ms();
   return record;
 }
 
@@ -48,7 +48,7 @@ Task<EndedExecution> run_execution(ExecuteEnvironment& environment, calls::CallC
 // On whose behalf an execution runs: in the workspace that the request names, or, where it may run anywhere, in none.
 Result<tenants::Requester> requester_for(const ExecuteEnvironment& environment, const mcp::RequestContext& context,
                                          const Json& arguments) {
-  CHECKED(tenants::check_place(context.meta));
+  CHECKED(tenants::check_run_location(context.meta));
   if (!tenants::may_run_anywhere(context.meta)) return environment.requester_of(context);
   if (context.meta.contains(tenants::kWorkspaceKey))
     return fail(Code::invalid,
@@ -61,37 +61,37 @@ Result<tenants::Requester> requester_for(const ExecuteEnvironment& environment, 
 // One call, from its record to its answer. `again`: nullptr for a client's call. `named`: nullptr unless the client
 // chose the id; it is told whether a program may have begun.
 Task<mcp::ToolResult> run_call(ExecuteEnvironment& environment, mcp::RequestContext& context, Json arguments,
-                               const ResumedExecution* again, NamedRun* named) {
+                               const ResumedExecution* execution, NamedRun* named) {
   const tenants::Member& member = tenants::member_of(context);
   const executions::ExecutionRecording::Books books{context.loop, environment.executions, environment.journal,
                                                     environment.recent_code, environment.spans};
-  std::string id = again ? again->run.execution : named ? named->execution : "e" + random_hex(8);
+  std::string id = execution ? execution->run.execution : named ? named->execution : "e" + random_hex(8);
   executions::ExecutionRecording recording(books, read_trace_context(context.meta),
                                            new_record(context, member, std::move(id)));
   executions::ExecutionRecord& record = recording.record();
   std::shared_ptr<const workflows::StoredRun> run;
   std::optional<BackgroundTask> background;
-  if (again || arguments.value("background", false)) {
-    run =
-        again ? std::make_shared<const workflows::StoredRun>(again->run) : resumable_run(member, record.id, arguments);
+  if (execution || arguments.value("background", false)) {
+    run = execution ? std::make_shared<const workflows::StoredRun>(execution->run)
+                    : resumable_run(member, record.id, arguments);
     std::function<void()> ended = [] {};
     if (run) ended = [&workflows = environment.workflows, id = record.id] { workflows.disk().end_run(id); };
     const auto is_closing = [&admission = environment.admission] { return admission.is_closed(); };
     background.emplace(environment.tasks, is_closing, std::move(ended), record.id);
   }
   auto requester = requester_for(environment, context, arguments);
-  if (!requester && !again) {
+  if (!requester && !execution) {
     recording.refuse(requester.error());
     co_return make_refusal({}, requester.error());
   }
   if (requester) record.tenant = requester->tenant->id();
   if (background) {
-    const std::string tenant = again ? again->run.workflow.tenant : record.tenant.text();
-    auto beginning = again ? background->begin_again(context.principal, tenant) : background->begin(context, tenant);
-    auto begun = co_await std::move(beginning);
-    if (!begun) {
-      recording.refuse(begun.error());
-      co_return make_refusal({}, begun.error());
+    const std::string tenant = execution ? execution->run.workflow.tenant : record.tenant.text();
+    auto beginning = execution ? background->restart(context.principal, tenant) : background->begin(context, tenant);
+    auto started = co_await std::move(beginning);
+    if (!started) {
+      recording.refuse(started.error());
+      co_return make_refusal({}, started.error());
     }
     record.background = true;
   }
@@ -106,18 +106,18 @@ Task<mcp::ToolResult> run_call(ExecuteEnvironment& environment, mcp::RequestCont
   requester->trace = recording.trace();
   calls::CallContext caller{*std::move(requester), context, record.id, &record.handle, std::move(run)};
   EndedExecution ended = co_await run_execution(environment, std::move(caller), recording, books, std::move(arguments));
-  if (named) named->keeps_answer = ended.result || ended.ran == ProgramRan::maybe || recording.has_begun();
+  if (named) named->keeps_answer = ended.result || ended.ran == ProgramRan::maybe || recording.was_started();
   if (ended.result) {
     if (background) background->end(*ended.result, record.outcome);
     co_return *std::move(ended.result);
   }
   const Error& error = ended.result.error();
   recording.refuse(error);
-  mcp::ToolResult refused = make_refusal(recording.has_begun() ? recording.id() : std::string(), error, ended.ran);
-  const bool jailer_gone =
+  mcp::ToolResult refused = make_refusal(recording.was_started() ? recording.id() : std::string(), error, ended.ran);
+  const bool jailer_exited =
       ended.ran == ProgramRan::no && environment.host.jailer.is_gone();  // and the daemon ends with it
-  const bool is_kept = named && named->keeps_answer;                     // asked again, it would be the same answer
-  if ((jailer_gone && !is_kept) || (!recording.has_begun() && environment.admission.is_closed()))
+  const bool is_saved = named && named->keeps_answer;                    // asked again, it would be the same answer
+  if ((jailer_exited && !is_saved) || (!recording.was_started() && environment.admission.is_closed()))
     refused.meta = mcp::not_run_while_draining().meta;
   if (background) background->end(refused, record.outcome);
   co_return refused;
@@ -127,21 +127,21 @@ Task<mcp::ToolResult> run_call(ExecuteEnvironment& environment, mcp::RequestCont
 
 Task<mcp::ToolResult> execute(ExecuteEnvironment& environment, mcp::RequestContext& context, Json arguments) {
   if (!has_chosen_id(context.meta)) return run_call(environment, context, std::move(arguments), nullptr, nullptr);
-  return execute_named(environment, context, std::move(arguments), [&](Json asked, NamedRun& named) {
-    return run_call(environment, context, std::move(asked), nullptr, &named);
+  return execute_named(environment, context, std::move(arguments), [&](Json request, NamedRun& named) {
+    return run_call(environment, context, std::move(request), nullptr, &named);
   });
 }
 
-Task<> resume_execution(ExecuteEnvironment& environment, ResumedExecution again) {
-  const tenants::TenantId id = again.member->tenant->id();
+Task<> resume_execution(ExecuteEnvironment& environment, ResumedExecution execution) {
+  const tenants::TenantId id = execution.member->tenant->id();
   mcp::RequestContext context(environment.host.loop, {}, mcp::kNewestModern, {});
-  context.principal = again.member->principal;
-  context.user = again.member;
-  const std::string& tenant = again.run.workflow.tenant;
+  context.principal = execution.member->principal;
+  context.user = execution.member;
+  const std::string& tenant = execution.run.workflow.tenant;
   if (tenant.size() > id.account.size())
     context.meta = {{tenants::kWorkspaceKey, tenant.substr(id.account.size() + 1)}};
-  Json arguments = std::move(again.arguments);
-  co_await run_call(environment, context, std::move(arguments), &again, nullptr);
+  Json arguments = std::move(execution.arguments);
+  co_await run_call(environment, context, std::move(arguments), &execution, nullptr);
 }
 
 }  // namespace runs

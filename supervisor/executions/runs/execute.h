@@ -26,6 +26,6 @@ struct ResumedExecution {
   Json arguments;                           // those of execute_code
 };
 // Returns when it has ended.
-Task<> resume_execution(ExecuteEnvironment& environment, ResumedExecution again);
+Task<> resume_execution(ExecuteEnvironment& environment, ResumedExecution execution);
 
 }  // namespace runs

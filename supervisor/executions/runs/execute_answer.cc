@@ -109,7 +109,7 @@ bool says_no(const ExecuteAnswer& answer) {
 
 // The note about processes that the program left running; empty without these processes, or if the program did not end
 // by itself: the end by a limit ends all processes anyway.
-std::string told_of_left_processes(const jail::Report& report) {
+std::string left_processes_note(const jail::Report& report) {
   const bool by_itself = report.outcome == jail::Outcome::ok || report.outcome == jail::Outcome::error ||
                          report.outcome == jail::Outcome::exit;
   if (!by_itself || !report.left_running) return {};
@@ -193,9 +193,9 @@ void add_egress(Members& members, const ExecuteAnswer& answer) {
               {"denied", answer.network->denied},
               {"bytes_up", answer.network->bytes_up},
               {"bytes_down", answer.network->bytes_down}};
-  for (const ExecutionNetwork::Refused& one : answer.refused) {
-    Json refused{{"host", one.host}, {"why", one.why}};
-    if (!one.rule.empty()) refused["rule"] = one.rule;
+  for (const ExecutionNetwork::Refused& item : answer.refused) {
+    Json refused{{"host", item.host}, {"why", item.why}};
+    if (!item.rule.empty()) refused["rule"] = item.rule;
     egress["refused"].push_back(std::move(refused));
   }
   members.raw("egress", dump_json(egress));
@@ -203,7 +203,8 @@ void add_egress(Members& members, const ExecuteAnswer& answer) {
 
 void add_notes(Members& members, const ExecuteAnswer& answer) {
   Json notes = answer.notes;
-  if (std::string left = told_of_left_processes(*answer.report); !left.empty()) notes.push_back(std::move(left));
+  if (std::string remaining = left_processes_note(*answer.report); !remaining.empty())
+    notes.push_back(std::move(remaining));
   if (answer.stored && answer.form == AnswerForm::call)
     notes.push_back(fmt::format("the result is too large for an answer: read_workspace_file(\"{}\") reads it in parts",
                                 answer.stored->uri));
@@ -221,24 +222,25 @@ void add_notes(Members& members, const ExecuteAnswer& answer) {
 
 Json clamped_json(const std::vector<policies::Clamp>& clamped) {
   Json all = Json::array();
-  for (const auto& one : clamped) all.push_back({{"name", one.name}, {"asked", one.asked}, {"given", one.given}});
+  for (const auto& item : clamped)
+    all.push_back({{"name", item.name}, {"asked", item.requested}, {"given", item.given}});
   return all;
 }
 
 bool wants_receipt(const Json& meta, const policies::Policy& policy) {
-  return policy.receipt == policies::ReceiptPlace::answer || member(meta, kReceiptKey) == true;
+  return policy.receipt == policies::ReceiptDelivery::answer || member(meta, kReceiptKey) == true;
 }
 
 mcp::ToolResult make_answer(const ExecuteAnswer& answer) {
   const NamedWork named_work(LoopWork::answer);
   const jail::Report& report = *answer.report;
   const bool success = is_success(answer);
-  const bool whole = answer.form == AnswerForm::call;
+  const bool full = answer.form == AnswerForm::call;
   Members members;
-  if (whole) members.raw("success", success ? "true" : "false");
+  if (full) members.raw("success", success ? "true" : "false");
   add_result(members, answer);
-  if (whole || !report.out.text.empty()) members.lines("output", report.out.text);
-  if (whole) members.raw("execution_time_ms", std::to_string(std::llround(report.usage.wall_ms)));
+  if (full || !report.out.text.empty()) members.lines("output", report.out.text);
+  if (full) members.raw("execution_time_ms", std::to_string(std::llround(report.usage.wall_ms)));
   if (!success) add_failure(members, answer);
   if (!report.traceback.empty()) members.string("traceback", report.traceback);
   add_end(members, answer);

@@ -14,20 +14,22 @@ namespace {
 
 using policies::WorkspaceMode;
 
-tl::unexpected<Error> not_this_workspace(const policies::Policy& policy, const std::string& asked, const char* remedy) {
+tl::unexpected<Error> not_this_workspace(const policies::Policy& policy, const std::string& request,
+                                         const char* remedy) {
   return fail(Code::denied,
-              fmt::format("workspace: policy '{}' does not give programs a {} workspace", policy.name, asked), remedy,
+              fmt::format("workspace: policy '{}' does not give programs a {} workspace", policy.name, request), remedy,
               "workspace.mode");
 }
 
 Result<jail::WorkspaceAccess> workspace_access(const policies::Policy& policy, const Json& arguments) {
   const policies::StagingRules& rules = policy.staging;
-  const std::string asked = arguments.value("workspace", "");
-  const bool wants_staged = asked == "staged" || (asked.empty() && rules.mode == WorkspaceMode::staged);
-  if (asked == "staged" && !rules.offers())
-    return not_this_workspace(policy, asked, "leave `workspace` out, or ask the administrator to set workspace.choose");
-  if (asked == "direct" && rules.mode != WorkspaceMode::direct)
-    return not_this_workspace(policy, asked, "leave `workspace` out");
+  const std::string request = arguments.value("workspace", "");
+  const bool wants_staged = request == "staged" || (request.empty() && rules.mode == WorkspaceMode::staged);
+  if (request == "staged" && !rules.offers())
+    return not_this_workspace(policy, request,
+                              "leave `workspace` out, or ask the administrator to set workspace.choose");
+  if (request == "direct" && rules.mode != WorkspaceMode::direct)
+    return not_this_workspace(policy, request, "leave `workspace` out");
   if (!wants_staged)
     return rules.mode == WorkspaceMode::read_only ? jail::WorkspaceAccess::read_only : jail::WorkspaceAccess::direct;
   return jail::WorkspaceAccess::staged;
@@ -49,14 +51,15 @@ Result<ExecuteRequest> read_execute_request(tenants::Tenant& tenant, const polic
   if (sent.is_typescript && !arguments.contains("session") &&
       policy.allows_language(jail::language_name(jail::Language::typescript)))
     language = jail::Language::typescript;
-  policies::LimitRequest asked;
+  policies::LimitRequest limit_request;
   if (arguments.contains("timeout_seconds"))
-    asked.wall = std::chrono::milliseconds(static_cast<int64_t>(arguments["timeout_seconds"].get<double>() * 1000));
+    limit_request.wall =
+        std::chrono::milliseconds(static_cast<int64_t>(arguments["timeout_seconds"].get<double>() * 1000));
   if (arguments.contains("memory_mb"))
-    asked.memory_bytes = static_cast<uint64_t>(arguments["memory_mb"].get<double>() * (1 << 20));
+    limit_request.memory_bytes = static_cast<uint64_t>(arguments["memory_mb"].get<double>() * (1 << 20));
   ExecuteRequest request;
   policies::Limits limits;
-  std::tie(limits, request.clamped) = policies::resolve(policy.limits, asked);
+  std::tie(limits, request.clamped) = policies::resolve(policy.limits, limit_request);
   jail::Request& jail = request.jail;
   jail.code = std::move(sent.code);
   request.notes = std::move(sent.notes);
@@ -89,8 +92,8 @@ Result<> check_session_arguments(const Json& arguments) {
 
 Result<> check_stateless_arguments(const Json& arguments) {
   for (const char* name : {"session", "background", "workspace"}) {
-    const auto given = arguments.find(name);
-    if (given == arguments.end() || *given == false) continue;
+    const auto it = arguments.find(name);
+    if (it == arguments.end() || *it == false) continue;
     return fail(Code::invalid, fmt::format("{}: a stateless execution has none, and keeps nothing", name),
                 fmt::format("leave `{}` out, or leave out _meta {}: the program then runs at its workspace's home",
                             name, tenants::kPlaceKey),
@@ -111,7 +114,7 @@ Result<> check_fork_arguments(const policies::Policy& policy, const Json& argume
   if (items > policy.fork)
     return fail(Code::invalid, fmt::format("fork: {} items are more than {}, the most of one call", items, policy.fork),
                 fmt::format("give at most {} items in one call; each may be a list of its own", policy.fork), kRule);
-  if (const auto given = arguments.find("context_vars"); given != arguments.end() && given->contains("item"))
+  if (const auto it = arguments.find("context_vars"); it != arguments.end() && it->contains("item"))
     return fail(Code::invalid, "context_vars: with `fork`, `item` is the branch's own variable",
                 "use another name in context_vars", "fork");
   CHECKED(check_session_arguments(arguments));

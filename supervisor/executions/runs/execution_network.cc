@@ -46,8 +46,8 @@ Task<Result<>> ExecutionNetwork::prepare() {
 }
 
 void ExecutionNetwork::begin(int listener) {
-  const auto begun = access_.begin(listener, secrets_);
-  unfit_ = begun ? std::string() : begun.error().what;
+  const auto it = access_.begin(listener, secrets_);
+  unfit_ = it ? std::string() : it.error().what;
 }
 
 Task<> ExecutionNetwork::finish() { totals_ = co_await access_.finish(); }
@@ -69,8 +69,8 @@ void ExecutionNetwork::note_refused(const egress::EgressEntry& entry) {
   if (at != why.npos) why.remove_prefix(at + named.size());
   std::string host = printable(entry.host, kMaxShownBytes);
   if (entry.port != 0) host += fmt::format(":{}", entry.port);
-  Refused one{std::move(host), entry.rule, printable(std::string(why), kMaxShownBytes)};
-  if (std::find(refused_.begin(), refused_.end(), one) == refused_.end()) refused_.push_back(std::move(one));
+  Refused item{std::move(host), entry.rule, printable(std::string(why), kMaxShownBytes)};
+  if (std::find(refused_.begin(), refused_.end(), item) == refused_.end()) refused_.push_back(std::move(item));
 }
 
 Task<bool> ExecutionNetwork::ask(egress::EgressEntry entry) {

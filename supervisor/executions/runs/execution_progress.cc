@@ -17,18 +17,18 @@ constexpr auto kHeartbeat = 5s;  // without output: clients give up on silence
 }  // namespace
 
 Task<> ExecutionProgress::send() {
-  const auto begun = Monotonic::now();
-  auto sent = begun;
+  const auto started = Monotonic::now();
+  auto sent = started;
   bool waited = false;
   for (;;) {
-    const auto pause = sent == begun ? kFirst : context_.wants_progress() ? kEvery : kHeartbeat;
+    const auto pause = sent == started ? kFirst : context_.wants_progress() ? kEvery : kHeartbeat;
     co_await sleep_for(context_.loop, pause);
     const bool waits = !execution_.approvals.empty();
     const bool has_news = std::exchange(has_news_, false) || waited != waits;
     waited = waits;
-    if (!has_news && Monotonic::now() - sent < kHeartbeat && sent != begun) continue;
+    if (!has_news && Monotonic::now() - sent < kHeartbeat && sent != started) continue;
     sent = Monotonic::now();
-    context_.progress(std::floor(ms_since(begun)), {}, message());
+    context_.progress(std::floor(ms_since(started)), {}, message());
   }
 }
 

@@ -22,7 +22,7 @@ class ExecutionProgress {
   ExecutionProgress(const ExecutionProgress&) = delete;
 
   // "a free place": what the execution waits for before it runs; empty: it waits no more.
-  void set_waits_for(std::string what) { waits_for_ = std::move(what); }
+  void set_waits_for(std::string subject) { waits_for_ = std::move(subject); }
   // A line of the program, or about one of its calls.
   void set_line(std::string_view line) {
     last_line_ = line;

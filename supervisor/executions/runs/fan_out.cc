@@ -41,18 +41,18 @@ executions::ExecutionRecordPtr branch_record(const executions::ExecutionRecord& 
   record->principal = call.principal;
   record->uid = call.uid;
   record->pid = call.pid;
-  record->asked_ms = journal::now_ms();
+  record->requested_ms = journal::now_ms();
   return record;
 }
 
 // Moves the blocks behind the text of a branch to the whole answer. Says in the element how many images are its own.
-void take_blocks(mcp::ToolResult& branch, std::string& element, mcp::ToolResult& whole, size_t& links) {
+void take_blocks(mcp::ToolResult& branch, std::string& element, mcp::ToolResult& tool_result, size_t& links) {
   size_t images = 0;
   for (size_t i = 1; i < branch.content.size(); i++) {
     mcp::Block& block = branch.content[i];
     if (std::holds_alternative<mcp::ResourceLink>(block) && links++ >= kMaxBranchLinks) continue;
     images += std::holds_alternative<mcp::Image>(block) ? 1 : 0;
-    whole.content.push_back(std::move(block));
+    tool_result.content.push_back(std::move(block));
   }
   if (images == 0) return;
   element.pop_back();
@@ -80,11 +80,11 @@ FanOut::~FanOut() {
 Task<Result<mcp::ToolResult>> FanOut::run(Json arguments) {
   FreedBeside items(&environment_.host.work, Json()), variables(&environment_.host.work, Json::object());
   CO_CHECKED(check_fork_arguments(*caller_.policy, arguments));
-  CO_TRY(asked_, read_execute_request(*caller_.tenant, *caller_.policy, arguments));
-  set_hash_seed(asked_, arguments, environment_.workflows);
+  CO_TRY(request_, read_execute_request(*caller_.tenant, *caller_.policy, arguments));
+  set_hash_seed(request_, arguments, environment_.workflows);
   *items = std::move(arguments["fork"]);
-  if (const auto given = arguments.find("context_vars"); given != arguments.end()) *variables = std::move(*given);
-  for (const auto& [variable, value] : (*variables).items()) given_.push_back(variable);
+  if (const auto it = arguments.find("context_vars"); it != arguments.end()) *variables = std::move(*it);
+  for (const auto& [variable, value] : (*variables).items()) variable_names_.push_back(variable);
   announce();
   CO_CHECKED(co_await write_inputs(std::move(items), std::move(variables)));
   share_limits();
@@ -98,9 +98,9 @@ Task<Result<mcp::ToolResult>> FanOut::run(Json arguments) {
 // The registry learns the language, and how an administrator ends the call with all its branches.
 void FanOut::announce() {
   executions::ExecutionRecord& record = recording_.record();
-  record.language = jail::language_name(asked_.jail.spec.language);
-  record.workspace = jail::access_name(asked_.jail.workspace.access);
-  record.limits = asked_.jail.spec.limits;
+  record.language = jail::language_name(request_.jail.spec.language);
+  record.workspace = jail::access_name(request_.jail.workspace.access);
+  record.limits = request_.jail.spec.limits;
   record.withdraw = [this] { cancel(); };
 }
 
@@ -109,10 +109,10 @@ Task<Result<>> FanOut::write_inputs(FreedBeside items, FreedBeside variables) {
   Work& work = environment_.host.work;
   const Work::Owner owner{caller_.tenant->name(), policies::limits_of(*caller_.policy).standard.json_bytes_per_second};
   if (is_large(*items)) {
-    auto whole = std::make_shared<Json>(std::move(*items));
-    std::function<Result<Texts>()> job = [whole]() -> Result<Texts> {
-      Texts texts = texts_of_items(*whole);
-      *whole = Json();
+    auto document = std::make_shared<Json>(std::move(*items));
+    std::function<Result<Texts>()> job = [document]() -> Result<Texts> {
+      Texts texts = texts_of_items(*document);
+      *document = Json();
       return texts;
     };
     CO_TRY(items_, co_await work.run(owner, 0, std::move(job)));
@@ -131,12 +131,12 @@ Task<Result<>> FanOut::write_inputs(FreedBeside items, FreedBeside variables) {
 
 // All branches together may print and answer as much as one execution. What a branch prints beyond its share is kept.
 void FanOut::share_limits() {
-  policies::Limits& limits = asked_.jail.spec.limits;
+  policies::Limits& limits = request_.jail.spec.limits;
   limits.output_bytes = std::max(limits.output_bytes / items_.size(), kMinOutputBytes);
   result_bytes_ = std::max(limits.result_bytes / items_.size(), kMinResultBytes);
   size_t largest = 0;
   for (const std::string& item : items_) largest = std::max(largest, item.size());
-  const size_t order = asked_.jail.code.size() + variables_.size() + largest;
+  const size_t order = request_.jail.code.size() + variables_.size() + largest;
   at_once_ = std::max<size_t>(kMaxOrderBytes / (order + 1), 1);
 }
 
@@ -154,7 +154,7 @@ Task<Result<>> FanOut::share_session(const std::string& name) {
   CO_TRY(executions::Sessions::Turn turn, co_await environment_.sessions.enter(std::move(ask)));
   turn_.emplace(std::move(turn));
   progress_.set_waits_for("a free place");
-  CO_TRY(const executions::Admission::Permit place, co_await next_place());
+  CO_TRY(const executions::Admission::Permit permit, co_await next_slot());
   begin_clock();
   const uint64_t room = turn_->room_bytes();
   if (room < kMinRoom)
@@ -163,7 +163,7 @@ Task<Result<>> FanOut::share_session(const std::string& name) {
                                name, (turn_->memory_bytes() - room) >> 20, turn_->memory_bytes() >> 20),
                    "delete values that are not needed, or begin the session with more memory_mb", "session");
   CO_TRY(const std::shared_ptr<jail::SharedValues> values, jail::SharedValues::make(room - kMinRoom / 2));
-  jail::Request share = asked_.jail;
+  jail::Request share = request_.jail;
   share.id = recording_.id();
   share.handle = &recording_.record().handle;
   share.spec.limits.memory_bytes = turn_->memory_bytes();
@@ -171,12 +171,12 @@ Task<Result<>> FanOut::share_session(const std::string& name) {
   share.values = values;
   share.workspace.access = jail::WorkspaceAccess::direct;  // of the session
   Json apart{{"item", nullptr}};
-  for (const std::string& variable : given_) apart[variable] = nullptr;
+  for (const std::string& variable : variable_names_) apart[variable] = nullptr;
   share.context_vars = dump_json(apart);
   CO_TRY(jail::Report report, co_await turn_->run(std::move(share)));
   if (!environment_.host.cgroups && values->is_held()) {
     turn_->end("it kept the file of its shared values, which no cgroup counts");
-    (void)turn_->tell();  // the client learns it by this error
+    (void)turn_->state_json();  // the client learns it by this error
     co_return fail(
         Code::denied, fmt::format("fork: session '{}' was ended: it kept the file of its shared values open", name),
         "let no code of the session look into the runner, or run the daemon where cgroup v2 is delegated to it",
@@ -189,8 +189,8 @@ Task<Result<>> FanOut::share_session(const std::string& name) {
     return true;
   };
   CO_CHECKED(co_await environment_.host.work.run(owner, 0, std::move(seal)));
-  asked_.jail.values_use = jail::Request::Values::read;
-  asked_.jail.values = values;
+  request_.jail.values_use = jail::Request::Values::read;
+  request_.jail.values = values;
   co_return Result<>{};
 }
 
@@ -200,18 +200,18 @@ Result<> FanOut::check_shared(jail::Report& report) {
     if (rough_length(shared_, kMaxSharedText) >= kMaxSharedText) shared_ = Json();  // it is shown, and nothing more
     return {};
   }
-  const Json session = turn_->tell();
-  std::string what = "fork: ";
-  what += report.error.empty() ? "the session could not share its values: " + report.message
-                               : valid_utf8(report.error.substr(0, kMaxSharedText));
-  if (session.contains("ended")) what += fmt::format("; session '{}' ended with it", turn_->name());
+  const Json session = turn_->state_json();
+  std::string error_text = "fork: ";
+  error_text += report.error.empty() ? "the session could not share its values: " + report.message
+                                     : valid_utf8(report.error.substr(0, kMaxSharedText));
+  if (session.contains("ended")) error_text += fmt::format("; session '{}' ended with it", turn_->name());
   if (report.outcome == jail::Outcome::error)
     return fail(
-        Code::invalid, std::move(what),
+        Code::invalid, std::move(error_text),
         "let the code not name the value, or make it in the code; context_vars, items and files in the workspace "
         "reach branches, too",
         "session");
-  return fail(Code::unavailable, std::move(what), "share fewer or smaller values", "session");
+  return fail(Code::unavailable, std::move(error_text), "share fewer or smaller values", "session");
 }
 
 // One branch after the other waits for its place, so a list fills no queue: other calls get their turns between them.
@@ -219,10 +219,10 @@ Task<Result<>> FanOut::run_branches() {
   progress_.set_waits_for("a free place");
   for (size_t index = 0; index < items_.size(); index++) {
     while (running_ >= at_once_ && !over_) co_await await_news();
-    auto place = co_await next_place();
-    if (!place && index == 0) co_return tl::unexpected<Error>(std::move(place).error());
-    if (!place) {
-      if (!over_) over_ = Over{"denied", std::move(place).error()};
+    auto position = co_await next_slot();
+    if (!position && index == 0) co_return tl::unexpected<Error>(std::move(position).error());
+    if (!position) {
+      if (!over_) over_ = Over{"denied", std::move(position).error()};
       break;
     }
     if (index == 0) {
@@ -231,27 +231,27 @@ Task<Result<>> FanOut::run_branches() {
       progress_.set_waits_for("");
     }
     running_++;
-    branches_.spawn(run_branch(index, *std::move(place)));
+    branches_.spawn(run_branch(index, *std::move(position)));
   }
   while (running_ > 0) co_await await_news();
   co_return Result<>{};
 }
 
 // A full queue is no reason to end while a branch runs: its place will be free.
-Task<Result<executions::Admission::Permit>> FanOut::next_place() {
+Task<Result<executions::Admission::Permit>> FanOut::next_slot() {
   for (;;) {
     if (over_) co_return tl::unexpected<Error>(over_->why);
     executions::Admission::Asker asker{caller_.tenant->account(), caller_.client.user.get()};
-    auto place = co_await environment_.admission.enter(std::move(asker), *caller_.policy, recording_.id());
+    auto position = co_await environment_.admission.enter(std::move(asker), *caller_.policy, recording_.id());
     if (over_) co_return tl::unexpected<Error>(over_->why);
-    if (place || place.error().code != Code::exhausted || running_ == 0) co_return place;
+    if (position || position.error().code != Code::exhausted || running_ == 0) co_return position;
     co_await await_news();
   }
 }
 
 void FanOut::begin_clock() {
-  begun_at_ = Monotonic::now();
-  const auto wall = asked_.jail.spec.limits.wall;
+  started_at_ = Monotonic::now();
+  const auto wall = request_.jail.spec.limits.wall;
   deadline_ = Deadline(books_.loop, wall, [this, wall] {
     stop({"timeout",
           {Code::unavailable,
@@ -283,7 +283,7 @@ Task<> FanOut::run_branch(size_t index, executions::Admission::Permit permit) {
   ended_[index] = std::move(ended);
   running_--;
   done_++;
-  tell();
+  notify();
 }
 
 // The branch gives back its place before its error is recorded.
@@ -309,7 +309,7 @@ Task<FanOut::EndedBranch> FanOut::end_of_branch(size_t index, executions::Admiss
   execution.reset();
   if (!result) {
     branch.refuse(result.error());
-    const std::string id = branch.has_begun() ? branch.id() : std::string();
+    const std::string id = branch.was_started() ? branch.id() : std::string();
     ended.succeeded = false;
     ended.result = make_refusal(id, result.error(), ran, AnswerForm::branch);
   } else {
@@ -319,9 +319,9 @@ Task<FanOut::EndedBranch> FanOut::end_of_branch(size_t index, executions::Admiss
 }
 
 jail::Request FanOut::request_of(size_t index) const {
-  jail::Request request = asked_.jail;
+  jail::Request request = request_.jail;
   request.context_vars = variables_ + "\"item\":" + items_[index] + "}";
-  const auto ran = std::chrono::duration_cast<std::chrono::milliseconds>(Monotonic::now() - begun_at_);
+  const auto ran = std::chrono::duration_cast<std::chrono::milliseconds>(Monotonic::now() - started_at_);
   request.spec.limits.wall = std::max(request.spec.limits.wall - ran, policies::kMinWall);
   return request;
 }
@@ -333,12 +333,12 @@ Task<> FanOut::await_news() {
   co_await news;
 }
 
-void FanOut::tell() {
+void FanOut::notify() {
   progress_.set_line(fmt::format("{} of {} branches ended, {} run", done_, items_.size(), running_));
   news_.resolve();
 }
 
-FanOut::EndedBranch FanOut::not_begun() const {
+FanOut::EndedBranch FanOut::not_started() const {
   Json element{{"error", over_->why.what}, {"outcome", over_->outcome}};
   if (!over_->why.rule.empty()) element["rule"] = over_->why.rule;
   if (!over_->why.hint.empty()) element["remedy"] = over_->why.hint;
@@ -346,17 +346,17 @@ FanOut::EndedBranch FanOut::not_begun() const {
 }
 
 mcp::ToolResult FanOut::answer() {
-  mcp::ToolResult whole;
-  whole.content.emplace_back(mcp::Text{});
+  mcp::ToolResult tool_result;
+  tool_result.content.emplace_back(mcp::Text{});
   std::string results, receipts;
   Json failed = Json::array();
   size_t links = 0;
   for (size_t index = 0; index < ended_.size(); index++) {
     EndedBranch& branch = ended_[index];
-    if (!branch.result) branch = not_begun();
+    if (!branch.result) branch = not_started();
     if (!branch.succeeded) failed.push_back(index);
     std::string element = std::move(std::get<mcp::Text>(branch.result->content.front()).text);
-    take_blocks(*branch.result, element, whole, links);
+    take_blocks(*branch.result, element, tool_result, links);
     results += (index > 0 ? "," : "") + element;
     const auto receipt = branch.result->meta.find(kReceiptKey);
     receipts += (index > 0 ? "," : "") + (receipt == branch.result->meta.end() ? "null" : receipt->second);
@@ -364,16 +364,17 @@ mcp::ToolResult FanOut::answer() {
   const bool success = failed.empty();
   Json last{{"execution_id", recording_.id()}};
   if (!success) last["failed"] = failed;
-  if (turn_) last["session"] = turn_->tell();
+  if (turn_) last["session"] = turn_->state_json();
   if (!shared_.is_null()) last["shared"] = shared_;
-  if (!asked_.clamped.empty()) last["clamped"] = clamped_json(asked_.clamped);
-  if (!asked_.notes.empty()) last["notes"] = asked_.notes;
-  std::get<mcp::Text>(whole.content.front()).text =
+  if (!request_.clamped.empty()) last["clamped"] = clamped_json(request_.clamped);
+  if (!request_.notes.empty()) last["notes"] = request_.notes;
+  std::get<mcp::Text>(tool_result.content.front()).text =
       fmt::format(R"({{"success":{},"results":[{}],{})", success, results, dump_json(last).substr(1));
-  whole.is_error = failed.size() == ended_.size();
-  if (wants_receipt(caller_.client.meta, *caller_.policy)) whole.meta["org.warder/receipts"] = "[" + receipts + "]";
+  tool_result.is_error = failed.size() == ended_.size();
+  if (wants_receipt(caller_.client.meta, *caller_.policy))
+    tool_result.meta["org.warder/receipts"] = "[" + receipts + "]";
   recording_.end_without_program(success ? "ok" : over_ ? over_->outcome : "error");
-  return whole;
+  return tool_result;
 }
 
 }  // namespace runs

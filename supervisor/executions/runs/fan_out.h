@@ -54,7 +54,7 @@ class FanOut {
   Task<Result<>> share_session(const std::string& name);
   Result<> check_shared(jail::Report& report);
   Task<Result<>> run_branches();
-  Task<Result<executions::Admission::Permit>> next_place();
+  Task<Result<executions::Admission::Permit>> next_slot();
   void begin_clock();
   void stop(Over over);
   void cancel();
@@ -62,8 +62,8 @@ class FanOut {
   Task<EndedBranch> end_of_branch(size_t index, executions::Admission::Permit permit);
   jail::Request request_of(size_t index) const;
   Task<> await_news();
-  void tell();
-  EndedBranch not_begun() const;
+  void notify();
+  EndedBranch not_started() const;
   mcp::ToolResult answer();
 
   ExecuteEnvironment& environment_;
@@ -71,16 +71,16 @@ class FanOut {
   executions::ExecutionRecording& recording_;
   const executions::ExecutionRecording::Books books_;
   ExecutionProgress progress_;
-  ExecuteRequest asked_;
-  std::vector<std::string> given_;  // names of variables that branches do not take from the session
-  std::string variables_;           // the JSON object of context_vars, without its end
-  std::vector<std::string> items_;  // as JSON
-  std::vector<EndedBranch> ended_;  // by item; empty until the first branch begins
-  uint64_t result_bytes_ = 0;       // of one branch, in the answer
-  size_t at_once_ = 1;              // branches; more would hold too much memory
+  ExecuteRequest request_;
+  std::vector<std::string> variable_names_;  // names of variables that branches do not take from the session
+  std::string variables_;                    // the JSON object of context_vars, without its end
+  std::vector<std::string> items_;           // as JSON
+  std::vector<EndedBranch> ended_;           // by item; empty until the first branch begins
+  uint64_t result_bytes_ = 0;                // of one branch, in the answer
+  size_t at_once_ = 1;                       // branches; more would hold too much memory
   size_t running_ = 0, done_ = 0;
   std::optional<Over> over_;
-  Monotonic::time_point begun_at_;
+  Monotonic::time_point started_at_;
   Deadline deadline_;
   OneShot<>::Resolver news_;
   std::map<size_t, executions::ExecutionRecord*> living_;

@@ -57,20 +57,20 @@ class Unfolding {
  public:
   explicit Unfolding(const Folder& top) {
     open(top);
-    std::vector<std::pair<std::string_view, const Folder*>> whole;
+    std::vector<std::pair<std::string_view, const Folder*>> texts;
     while (!folders_.empty()) {
       const auto smallest = std::ranges::min_element(
-          folders_, {}, [](const auto& one) { return std::pair(one.second->changes(), one.first); });
+          folders_, {}, [](const auto& item) { return std::pair(item.second->changes(), item.first); });
       const auto [path, folder] = *smallest;
       folders_.erase(smallest);
-      const size_t entries = files_.size() + folders_.size() + whole.size();
+      const size_t entries = files_.size() + folders_.size() + texts.size();
       if (folder->is_closed || entries + folder->entries() > kListedFiles) {
-        whole.emplace_back(path, folder);
+        texts.emplace_back(path, folder);
       } else {
         open(*folder);
       }
     }
-    folders_ = std::move(whole);
+    folders_ = std::move(texts);
     std::ranges::sort(files_, {}, [](const ChangedFile& file) { return std::pair(file.kind, file.path); });
     std::ranges::sort(folders_);
   }
@@ -86,8 +86,8 @@ class Unfolding {
       }
     }
     for (const auto& [path, folder] : folders_) {
-      if (Json& shown = all["folders"]; shown.size() < kListedFiles) {
-        shown[std::string(path)] = text_of(folder->counts);
+      if (Json& output = all["folders"]; output.size() < kListedFiles) {
+        output[std::string(path)] = text_of(folder->counts);
       } else {
         omitted += folder->changes();
       }

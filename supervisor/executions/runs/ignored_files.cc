@@ -62,8 +62,8 @@ std::shared_ptr<const re2::RE2> compiled(const std::string& expression) {
   options.set_encoding(re2::RE2::Options::EncodingLatin1);  // paths are bytes
   options.set_dot_nl(true);
   options.set_max_mem(1 << 20);
-  auto found = std::make_shared<const re2::RE2>(expression, options);
-  return found->ok() ? found : nullptr;
+  auto match = std::make_shared<const re2::RE2>(expression, options);
+  return match->ok() ? match : nullptr;
 }
 
 struct Patterns {

@@ -29,11 +29,11 @@ constexpr char kKeptKey[] = "org.warder/kept";  // in _meta of an answer that an
 constexpr size_t kMinIdBytes = 16;
 constexpr size_t kDigestBytes = 16;
 
-std::string digest_text(std::string_view one, std::string_view other) {
+std::string digest_text(std::string_view a, std::string_view b) {
   crypto_generichash_state state;
   std::array<unsigned char, kDigestBytes> hash;
   crypto_generichash_init(&state, nullptr, 0, hash.size());
-  for (const std::string_view part : {one, std::string_view("\0", 1), other})
+  for (const std::string_view part : {a, std::string_view("\0", 1), b})
     crypto_generichash_update(&state, reinterpret_cast<const unsigned char*>(part.data()), part.size());
   crypto_generichash_final(&state, hash.data(), hash.size());
   std::string text;
@@ -117,13 +117,13 @@ class NamedEntry {
 
   // Returns when the entry is committed.
   Task<Result<>> begin(std::string principal, std::string digest) {
-    tasks::NewTask asked;
-    asked.kind = tasks::TaskKind::background;
-    asked.owner = {tenant_, std::move(principal)};
-    asked.id = execution_;
-    asked.digest = std::move(digest);
-    auto begun = co_await environment_.named.begin(std::move(asked));
-    if (!begun) co_return tl::unexpected<Error>(std::move(begun).error());
+    tasks::NewTask task;
+    task.kind = tasks::TaskKind::background;
+    task.owner = {tenant_, std::move(principal)};
+    task.id = execution_;
+    task.digest = std::move(digest);
+    auto it = co_await environment_.named.begin(std::move(task));
+    if (!it) co_return tl::unexpected<Error>(std::move(it).error());
     is_open_ = true;
     co_return Result<>{};
   }
@@ -146,14 +146,14 @@ class NamedEntry {
 
  private:
   std::string text_of(const mcp::ToolResult& result) const {
-    const size_t most = environment_.named.limits().result_bytes;
-    if (mcp::min_size(result) <= most) {
+    const size_t max = environment_.named.limits().result_bytes;
+    if (mcp::min_size(result) <= max) {
       std::string text = mcp::write_result(result);
-      if (text.size() <= most) return text;
+      if (text.size() <= max) return text;
     }
     const auto record = environment_.executions.find(execution_);
     mcp::ToolResult shorter =
-        mcp::ToolResult::text(kept_text(execution_, result, record ? record->outcome : std::string(), most / 2));
+        mcp::ToolResult::text(saved_text(execution_, result, record ? record->outcome : std::string(), max / 2));
     shorter.is_error = result.is_error;
     shorter.meta = result.meta;
     return mcp::write_result(shorter);
@@ -165,8 +165,8 @@ class NamedEntry {
 };
 
 // The answer that the first call got.
-Task<mcp::ToolResult> kept_answer(ExecuteEnvironment& environment, Work::Owner owner, std::string execution,
-                                  std::string tenant) {
+Task<mcp::ToolResult> saved_answer(ExecuteEnvironment& environment, Work::Owner owner, std::string execution,
+                                   std::string tenant) {
   auto text = co_await environment.named.result(execution);
   if (text && text->empty()) {
     const tasks::StoredTask* task = environment.tasks.find_of_tenant(execution, tenant);
@@ -255,7 +255,7 @@ Task<mcp::ToolResult> execute_named(ExecuteEnvironment& environment, mcp::Reques
     if (!found->digest.empty() && found->digest != *digest) co_return refuse_other_arguments(*chosen);
     const auto ended = environment.named.when_ended(id);
     if (!ended) {
-      auto answer = co_await kept_answer(environment, owner_of(*requester), id, tenant);
+      auto answer = co_await saved_answer(environment, owner_of(*requester), id, tenant);
       co_return answer;
     }
     if (in_background) co_return background_handle(id, tasks::TaskState::working);
@@ -263,20 +263,20 @@ Task<mcp::ToolResult> execute_named(ExecuteEnvironment& environment, mcp::Reques
   }
 
   NamedEntry entry(environment, id, tenant);
-  auto known =
+  auto existing =
       start(environment.journal.knows(tenant, id));  // beside the entry's commit: one wait for the disk's thread
-  auto begun = co_await entry.begin(context.principal.name(), *digest);
-  auto before = co_await known;  // a fork has rows of its branches only
-  if (!begun) co_return make_refusal({}, begun.error());
+  auto it = co_await entry.begin(context.principal.name(), *digest);
+  auto before = co_await existing;  // a fork has rows of its branches only
+  if (!it) co_return make_refusal({}, it.error());
   if (!before) {
     entry.give_back();
     co_return make_refusal({}, before.error());
   }
   if (*before) {
-    const Error gone{Code::denied, 0,
-                     fmt::format("execution '{}' was asked for before, and its answer is no longer kept", *chosen),
-                     "check its effects; to run the program again, choose a new id", kIdRule};
-    mcp::ToolResult refused = make_refusal(id, gone, ProgramRan::maybe);
+    const Error error{Code::denied, 0,
+                      fmt::format("execution '{}' was asked for before, and its answer is no longer kept", *chosen),
+                      "check its effects; to run the program again, choose a new id", kIdRule};
+    mcp::ToolResult refused = make_refusal(id, error, ProgramRan::maybe);
     entry.end(refused);
     co_return refused;
   }
@@ -286,7 +286,7 @@ Task<mcp::ToolResult> execute_named(ExecuteEnvironment& environment, mcp::Reques
   if (named.keeps_answer) {
     entry.end(result);
   } else if (!entry.give_back() || !is_wanted) {
-    result = co_await kept_answer(environment, owner_of(*requester), id, tenant);
+    result = co_await saved_answer(environment, owner_of(*requester), id, tenant);
   }
   co_return result;
 }
@@ -328,8 +328,8 @@ Task<Result<std::string>> read_named_result(ExecutionStores stores, std::string 
     co_return dump_json(Json{{"execution_id", id}, {"state", tasks::state_name(found->state)}});
   CO_TRY(std::string text, co_await stores.named.result(id));
   if (text.empty()) {
-    auto kept = co_await read_result(stores.background, std::move(tenant), id);
-    co_return kept;
+    auto result = co_await read_result(stores.background, std::move(tenant), id);
+    co_return result;
   }
   CO_TRY(const mcp::ToolResult answer, mcp::read_result_text(text));
   const auto* block = answer.content.empty() ? nullptr : std::get_if<mcp::Text>(&answer.content.front());
@@ -339,7 +339,7 @@ Task<Result<std::string>> read_named_result(ExecutionStores stores, std::string 
 
 Task<Result<Json>> cancel_named(ExecutionStores stores, tasks::TaskOwner owner, std::string chosen) {
   const std::string id = execution_of_chosen(owner.tenant, chosen);
-  const auto done = [](std::string what) { return Json{{"success", true}, {"message", std::move(what)}}; };
+  const auto done = [](std::string message) { return Json{{"success", true}, {"message", std::move(message)}}; };
   const tasks::StoredTask* found = stores.named.find_of_tenant(id, owner.tenant);
   if (found && tasks::is_ended(found->state)) co_return done(chosen + " has ended; it will not run again");
   if (found) {

@@ -16,9 +16,9 @@ std::string write_caller(const policies::CallerCredentials& credentials) {
     return dump_json(Json{{"token", bearer->token}});
   const auto* peer = std::get_if<policies::Peer>(&credentials);
   if (!peer) return {};
-  Json told = {{"uid", peer->uid}, {"gid", peer->gid}, {"groups", peer->groups}};
-  if (peer->unit) told["unit"] = *peer->unit;
-  return dump_json(told);
+  Json report = {{"uid", peer->uid}, {"gid", peer->gid}, {"groups", peer->groups}};
+  if (peer->unit) report["unit"] = *peer->unit;
+  return dump_json(report);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kCheckLimit = 5000ms;
-constexpr size_t kMaxSaid = 400;  // bytes of the compiler's message
+constexpr size_t kMaxMessageBytes = 400;  // bytes of the compiler's message
 
 constexpr char kPython[] = R"(
 import keyword
@@ -54,7 +54,9 @@ try {
 }
 )";
 
-std::string shown_text(const Json& object, const char* key) { return printable(text_member(object, key), kMaxSaid); }
+std::string shown_text(const Json& object, const char* key) {
+  return printable(text_member(object, key), kMaxMessageBytes);
+}
 
 }  // namespace
 
@@ -62,15 +64,15 @@ Result<> read_verdict(const jail::Report& report) {
   if (report.outcome != jail::Outcome::ok || !report.value || !report.value->is_object())
     return fail(Code::invalid,
                 fmt::format("the skill cannot be compiled: {}",
-                            printable(report.message.empty() ? report.error : report.message, kMaxSaid)),
+                            printable(report.message.empty() ? report.error : report.message, kMaxMessageBytes)),
                 "make the skill smaller, or nest its code less deeply");
   const Json& verdict = *report.value;
   const std::string message = shown_text(verdict, "message"), text = shown_text(verdict, "text");
   if (message.empty()) return {};
-  std::string what = "the skill does not compile: ";
-  if (const uint64_t line = number_member(verdict, "line")) what += fmt::format("line {}: ", line);
-  what += message;
-  return fail(Code::invalid, std::move(what), text.empty() ? "" : fmt::format("see: {}", text), "skills.compile");
+  std::string problem = "the skill does not compile: ";
+  if (const uint64_t line = number_member(verdict, "line")) problem += fmt::format("line {}: ", line);
+  problem += message;
+  return fail(Code::invalid, std::move(problem), text.empty() ? "" : fmt::format("see: {}", text), "skills.compile");
 }
 
 Task<Result<>> check_skill(jail::Host& host, jail::Pool& pool, const tenants::Requester& user,

@@ -16,11 +16,11 @@ constexpr uint32_t kMaxChanges = 256;  // changes at once on the disk's thread, 
 
 // The limits for an Admission in which each tenant runs one job at a time.
 policies::Policy one_at_a_time(const policies::Policy& policy) {
-  policies::Policy one;
-  one.concurrent_executions = 1;
-  one.requests_in_flight = 1;
-  one.queued_executions = policy.queued_executions;
-  return one;
+  policies::Policy item;
+  item.concurrent_executions = 1;
+  item.requests_in_flight = 1;
+  item.queued_executions = policy.queued_executions;
+  return item;
 }
 
 }  // namespace
@@ -39,8 +39,8 @@ TenantSkills::TenantSkills(jail::Host& host, jail::Pool& pool, WorkerThread& dis
 
 Task<Result<std::shared_ptr<skills::SkillStore>>> TenantSkills::store(std::shared_ptr<tenants::Tenant> tenant) {
   using StorePtr = std::shared_ptr<skills::SkillStore>;
-  const auto known = stores_.find(tenant->id());
-  if (known != stores_.end()) co_return known->second;
+  const auto it = stores_.find(tenant->id());
+  if (it != stores_.end()) co_return it->second;
   auto read = std::make_shared<StorePtr>();
   const WorkerThread::Job job = [tenant, read]() -> Result<> {
     TRY(RelativePath path, RelativePath::parse("skills"));

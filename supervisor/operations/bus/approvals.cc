@@ -21,33 +21,39 @@ int append_entry(sd_bus_message* to, const char* name, const char* type, const a
   return r;
 }
 
-int append_approval(sd_bus_message* to, const calls::Approval& one) {
-  const std::pair<const char*, const std::string&> texts[] = {
-      {"Id", one.id},     {"Tenant", one.tenant}, {"Execution", one.execution}, {"Tool", one.tool},
-      {"Rule", one.rule}, {"Why", one.why},       {"Arguments", one.arguments}, {"Principal", one.principal}};
+int append_approval(sd_bus_message* to, const calls::Approval& approval) {
+  const std::pair<const char*, const std::string&> texts[] = {{"Id", approval.id},
+                                                              {"Tenant", approval.tenant},
+                                                              {"Execution", approval.execution},
+                                                              {"Tool", approval.tool},
+                                                              {"Rule", approval.rule},
+                                                              {"Why", approval.why},
+                                                              {"Arguments", approval.arguments},
+                                                              {"Principal", approval.principal}};
   int r = sd_bus_message_open_container(to, 'a', "{sv}");
   for (const auto& [name, value] : texts)
     if (r >= 0) r = append_entry(to, name, "s", value.c_str());
-  if (r >= 0) r = append_entry(to, "By", "s", one.by == By::tenant ? "tenant" : "administrator");
-  if (r >= 0) r = append_entry(to, "UID", "u", one.uid);
-  if (r >= 0) r = append_entry(to, "PID", "u", static_cast<uint32_t>(one.pid));
-  if (r >= 0) r = append_entry(to, "AskedUSec", "t", static_cast<uint64_t>(one.asked_ms) * 1000);
-  if (r >= 0) r = append_entry(to, "ExpiresUSec", "t", static_cast<uint64_t>(one.expires_ms) * 1000);
+  if (r >= 0) r = append_entry(to, "By", "s", approval.by == By::tenant ? "tenant" : "administrator");
+  if (r >= 0) r = append_entry(to, "UID", "u", approval.uid);
+  if (r >= 0) r = append_entry(to, "PID", "u", static_cast<uint32_t>(approval.pid));
+  if (r >= 0) r = append_entry(to, "AskedUSec", "t", static_cast<uint64_t>(approval.requested_ms) * 1000);
+  if (r >= 0) r = append_entry(to, "ExpiresUSec", "t", static_cast<uint64_t>(approval.expires_ms) * 1000);
   if (r >= 0) r = sd_bus_message_close_container(to);
   return r;
 }
 
 }  // namespace
 
-void BusObjects::approval(const calls::Approval& approval, calls::Approvals::What what, std::string_view how) {
+void BusObjects::approval(const calls::Approval& approval, calls::Approvals::RequestChange subject,
+                          std::string_view how) {
   if (subscribers_.empty() || connection_.congested()) return;
-  const bool asked = what == calls::Approvals::What::asked;
+  const bool request = subject == calls::Approvals::RequestChange::requested;
   const std::string outcome(how);
   // Signals hold no arguments of the call. ListApprovals gives the details.
-  tell(approval.tenant, kPath, kManager, asked ? "ApprovalRequested" : "ApprovalSettled", [&](sd_bus_message* to) {
+  notify(approval.tenant, kPath, kManager, request ? "ApprovalRequested" : "ApprovalSettled", [&](sd_bus_message* to) {
     const int r =
         sd_bus_message_append(to, "sss", approval.id.c_str(), approval.execution.c_str(), approval.tenant.c_str());
-    if (r < 0 || !asked) return r < 0 ? r : append(to, outcome);
+    if (r < 0 || !request) return r < 0 ? r : append(to, outcome);
     return append(to, static_cast<uint64_t>(approval.expires_ms) * 1000);
   });
 }
@@ -63,8 +69,8 @@ Task<Result<MessagePtr>> BusObjects::list_approvals(MessagePtr call) {
   }
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   int r = sd_bus_message_open_container(reply.get(), 'a', "a{sv}");
-  for (const calls::Approval* one : services_.approvals.all()) {
-    if (r >= 0 && (all || one->tenant == own)) r = append_approval(reply.get(), *one);
+  for (const calls::Approval* approval : services_.approvals.all()) {
+    if (r >= 0 && (all || approval->tenant == own)) r = append_approval(reply.get(), *approval);
   }
   if (r >= 0) r = sd_bus_message_close_container(reply.get());
   if (r < 0) co_return fail_errno(-r, "list the calls that wait for an approval");
@@ -90,12 +96,12 @@ Task<Result<MessagePtr>> BusObjects::reveal_approval(MessagePtr call) {
   entry.action = "reveal";
   entry.subject = waiting->tool;
   entry.kind = journal::AuditKind::approval;
-  CO_TRY(const calls::Approvals::Look look, services_.approvals.look(id));
-  Json shape{{"approval", id}, {"values", look.values}, {"look", look.number}};
+  CO_TRY(const calls::Approvals::ApprovalView scan, services_.approvals.inspect(id));
+  Json shape{{"approval", id}, {"values", scan.values}, {"look", scan.number}};
   if (!waiting->execution.empty()) shape["execution"] = waiting->execution;
   entry.shape = dump_json(shape);
   log_notice("D-Bus: user {} looks at the personal data in the arguments of call {} ({} values)", caller.uid, id,
-             look.values);
+             scan.values);
   auto recorded = co_await services_.journal.audit_first(std::move(entry));
   if (!recorded)
     co_return tl::unexpected<Error>(
@@ -103,7 +109,7 @@ Task<Result<MessagePtr>> BusObjects::reveal_approval(MessagePtr call) {
                                            "recorded in the audit chain"));
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   sd_bus_message_sensitive(reply.get());
-  if (int r = append(reply.get(), look.arguments); r < 0) co_return fail_errno(-r, "answer with the arguments");
+  if (int r = append(reply.get(), scan.arguments); r < 0) co_return fail_errno(-r, "answer with the arguments");
   co_return reply;
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kLookEvery = 1s;
+constexpr auto kCheckInterval = 1s;
 constexpr auto kFresh = 100ms;         // computed properties are reused for this long
 constexpr auto kNewsAfter = 20ms;      // so the signals of a short execution follow its answer, together
 constexpr size_t kMaxNews = 1000;      // executions; no signals are sent for further ones
@@ -40,8 +40,8 @@ std::string decoded(const char* path, const char* prefix) {
 // Every name passes, so that Introspect does not say which objects exist. The handlers of methods look themselves, and
 // properties are answered by handle_read().
 template <const char* Folder>
-int find_below(sd_bus*, const char* path, const char*, void* data, void** found, sd_bus_error*) {
-  *found = data;
+int find_below(sd_bus*, const char* path, const char*, void* data, void** match, sd_bus_error*) {
+  *match = data;
   return decoded(path, Folder).empty() ? 0 : 1;
 }
 
@@ -72,8 +72,8 @@ BusObjects::BusObjects(const DaemonServices& services, BusConnection& connection
       manager_table_(manager_table_with(services.members_of_rooms)),
       tasks_(services.loop) {}
 
-Result<> BusObjects::keep(int result, sd_bus_slot* slot, const char* what) {
-  if (result < 0) return fail_errno(-result, fmt::format("publish {}", what));
+Result<> BusObjects::keep(int result, sd_bus_slot* slot, const char* kind) {
+  if (result < 0) return fail_errno(-result, fmt::format("publish {}", kind));
   slots_.emplace_back(slot);
   return {};
 }
@@ -107,7 +107,7 @@ Result<> BusObjects::begin(std::string reload_problem) {
   r = sd_bus_request_name_async(bus, &slot, kName, 0, name_answered, &failed_);
   CHECKED(keep(r, slot, kName));
   announced_ = properties();
-  look();
+  inspect();
   return {};
 }
 
@@ -156,21 +156,22 @@ std::shared_ptr<tenants::Tenant> BusObjects::tenant_at(const char* path) const {
   return tenant && !tenant->is_workspace() ? tenant : nullptr;  // not a named workspace
 }
 
-void BusObjects::note(const executions::ExecutionRecordPtr& execution, executions::ExecutionRegistry::What what) {
-  using What = executions::ExecutionRegistry::What;
+void BusObjects::note(const executions::ExecutionRecordPtr& execution,
+                      executions::ExecutionRegistry::RegistryEvent subject) {
+  using What = executions::ExecutionRegistry::RegistryEvent;
   properties_at_.reset();
   if (subscribers_.empty()) return;
-  auto known = std::find_if(news_.rbegin(), news_.rend(), [&](const News& n) { return n.execution == execution; });
-  if (known == news_.rend()) {
+  auto it = std::find_if(news_.rbegin(), news_.rend(), [&](const News& n) { return n.execution == execution; });
+  if (it == news_.rend()) {
     if (news_.size() >= kMaxNews) return;
     news_.push_back({execution});
-    known = news_.rbegin();
+    it = news_.rbegin();
   }
-  known->added |= what == What::began;
-  known->changed |= what == What::changed || what == What::ended;
-  known->started |= what == What::changed && execution->stage == executions::Stage::starting;
-  known->ended |= what == What::ended;
-  known->forgotten |= what == What::forgotten;
+  it->added |= subject == What::started;
+  it->changed |= subject == What::changed || subject == What::ended;
+  it->started |= subject == What::changed && execution->stage == executions::Stage::starting;
+  it->ended |= subject == What::ended;
+  it->forgotten |= subject == What::forgotten;
   if (!sending_) sending_.emplace(services_.loop, kNewsAfter, [this] { send_news(); });
 }
 
@@ -193,7 +194,7 @@ void BusObjects::reloaded(const std::string& problem) {
   if (append(message, services_.policies.names()) >= 0) sd_bus_send(connection_.get(), message, nullptr);
 }
 
-void BusObjects::look() {
+void BusObjects::inspect() {
   const ManagerProperties& now = properties();
   if (!(now == announced_) && !connection_.congested()) {
     std::vector<const char*> names = changed_properties(announced_, now);
@@ -201,9 +202,9 @@ void BusObjects::look() {
     names.push_back(nullptr);
     sd_bus_emit_properties_changed_strv(connection_.get(), kPath, kManager, const_cast<char**>(names.data()));
   }
-  look_at_tenants();
+  examine_tenants();
   refresh_subscribers();
-  looking_ = Deadline(services_.loop, kLookEvery, [this] { look(); });
+  looking_ = Deadline(services_.loop, kCheckInterval, [this] { inspect(); });
 }
 
 }  // namespace bus

@@ -60,9 +60,9 @@ struct ClusterExecutions {
 
 // A workspace that was brought back from a parked file.
 struct RestoredHome {
-  std::string workspace;  // the text of its TenantId
-  std::string node;       // its home when the file was made
-  int64_t made_ms = 0;    // since 1970
+  std::string workspace;   // the text of its TenantId
+  std::string node;        // its home when the file was made
+  int64_t created_ms = 0;  // since 1970
 };
 
 // The cluster, as the daemon knows it. Without one: Standing::no_cluster, and errors that say so (unavailable).
@@ -151,10 +151,10 @@ class BusObjects {
 
   // Called by the daemon for its events. note() stores the event and sends its signals 20 ms later. The other functions
   // send at once.
-  void note(const executions::ExecutionRecordPtr& execution, executions::ExecutionRegistry::What what);
+  void note(const executions::ExecutionRecordPtr& execution, executions::ExecutionRegistry::RegistryEvent subject);
   void limit_reached(const executions::ExecutionRecord& execution, const std::string& limit);
   void reloaded(const std::string& problem);
-  void approval(const calls::Approval& approval, calls::Approvals::What what, std::string_view how);
+  void approval(const calls::Approval& approval, calls::Approvals::RequestChange subject, std::string_view how);
 
   // For the tables of the interfaces in this folder. The task of a handler answers the call when the task is done.
   void answer(MessagePtr call, Task<Result<MessagePtr>> work);
@@ -221,7 +221,7 @@ class BusObjects {
     uid_t uid = 0;
     Viewer viewer;
     bool is_refreshing = false;
-    SlotPtr gone;  // NameOwnerChanged
+    SlotPtr exited;  // NameOwnerChanged
   };
   struct News {
     executions::ExecutionRecordPtr execution;
@@ -232,7 +232,7 @@ class BusObjects {
     uint64_t executions = 0, bytes = 0, files = 0;
     bool operator==(const TenantSeen&) const = default;
   };
-  Result<> keep(int result, sd_bus_slot* slot, const char* what);
+  Result<> keep(int result, sd_bus_slot* slot, const char* kind);
   Task<> reply(MessagePtr call, Task<Result<MessagePtr>> work);
   // The execution, if the caller may control it. Errors: not_found, denied.
   Task<Result<executions::ExecutionRecordPtr>> allowed(MessagePtr call, std::string id);
@@ -244,17 +244,17 @@ class BusObjects {
   // Sends a signal to each subscriber that may see the tenant. `write` appends the values; the signal is left out if it
   // fails.
   using AppendValues = std::function<int(sd_bus_message* to)>;
-  void tell(std::string_view account, const char* path, const char* interface, const char* member,
-            const AppendValues& write);
+  void notify(std::string_view account, const char* path, const char* interface, const char* member,
+              const AppendValues& write);
   void refresh_subscribers();
   Task<> refresh(std::string name);
   // Whether the caller may read the records of `asked`: a tenant; empty: all; nullopt: all that it sees, which are its
   // own tenant's unless it sees all. Returns the tenant, or empty for all. Errors: denied.
-  Task<Result<std::string>> readable_records(MessagePtr call, std::optional<std::string> asked);
+  Task<Result<std::string>> readable_records(MessagePtr call, std::optional<std::string> request);
   // Settles an approval, if the caller may. At an execution's path, the approval must belong to that execution.
   Task<Result<MessagePtr>> settle(MessagePtr call, std::string id, calls::ApprovalVerdict verdict);
   // A proposal's place, and the caller that acts on it.
-  struct ProposalPlace {
+  struct ProposalPath {
     std::shared_ptr<tenants::Tenant> tenant;
     std::shared_ptr<proposals::ProposalStore> store;
     proposals::Proposal proposal;
@@ -264,20 +264,20 @@ class BusObjects {
   Task<Result<std::shared_ptr<proposals::ProposalStore>>> store_of(std::shared_ptr<tenants::Tenant> tenant);
   enum class ProposalUse { read, act };
   // Finds the proposal if the caller may read it, or decide about it. Errors: denied, not_found.
-  Task<Result<ProposalPlace>> proposal_at(MessagePtr call, std::string tenant, std::string id, ProposalUse use);
+  Task<Result<ProposalPath>> proposal_at(MessagePtr call, std::string tenant, std::string id, ProposalUse use);
   // The account whose own users decide about its proposals by themselves, if the caller is one of them; otherwise
   // empty.
   std::string decider_of(const policies::Peer& caller, const std::string& account) const;
   // Records an act in the audit chain. Errors: it cannot be recorded; the act must not happen then.
-  static journal::AuditEntry entry_of(const std::string& action, const ProposalPlace& place, Json more);
-  Task<Result<>> record_act(std::string action, ProposalPlace place, size_t paths);
-  void record_failure(const std::string& action, const ProposalPlace& place, std::string_view outcome);
+  static journal::AuditEntry entry_of(const std::string& action, const ProposalPath& position, Json more);
+  Task<Result<>> record_act(std::string action, ProposalPath position, size_t paths);
+  void record_failure(const std::string& action, const ProposalPath& position, std::string_view outcome);
   void send_news();
   void send_news_of(const News& news);
-  void look();  // once a second
-  void look_at_tenants();
+  void inspect();  // once a second
+  void examine_tenants();
   void note_tenants_of(const Viewer& viewer);
-  void tell_removed_tenants(const std::vector<std::string>& names);
+  void report_removed_tenants(const std::vector<std::string>& names);
   TenantSeen seen(tenants::Tenant& tenant) const;
 
   const DaemonServices& services_;

@@ -10,11 +10,11 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kBusPatience = 10s;
-constexpr auto kPersonPatience = 120s;  // a person may have to type a password
-constexpr uint32_t kAskedAtOnce = 16;   // calls of one sender, or questions of one user
+constexpr auto kPersonPatience = 120s;            // a person may have to type a password
+constexpr uint32_t kMaxConcurrentQuestions = 16;  // calls of one sender, or questions of one user
 
 constexpr auto kGrantUsed = 60s, kDenialUsed = 10s;  // answers of polkit; one that does not answer counts as a denial
-constexpr size_t kMaxKnown = 4096;                   // names on the bus
+constexpr size_t kMaxEntries = 4096;                 // names on the bus
 constexpr size_t kWaitingOfSender = 16;              // calls of one name that wait for the same answer
 
 std::string sender_of(sd_bus_message* call) {
@@ -46,7 +46,7 @@ Result<MessagePtr> new_call(BusConnection& connection, const char* destination, 
 }
 
 // Reads one entry of GetConnectionCredentials, which is a{sv}. Known entries: UnixUserID (u), UnixGroupIDs (au).
-int read_credential(sd_bus_message* reply, policies::Peer& peer, bool& known) {
+int read_credential(sd_bus_message* reply, policies::Peer& peer, bool& has_uid) {
   const char *key = nullptr, *type = nullptr;
   int r = sd_bus_message_read(reply, "s", &key);
   if (r < 0) return r;
@@ -54,7 +54,7 @@ int read_credential(sd_bus_message* reply, policies::Peer& peer, bool& known) {
   r = sd_bus_message_peek_type(reply, nullptr, &type);
   if (r < 0) return r;
   if (name == "UnixUserID" && std::string_view(type) == "u") {
-    known = true;
+    has_uid = true;
     return sd_bus_message_read(reply, "v", "u", &peer.uid);
   }
   if (name != "UnixGroupIDs" || std::string_view(type) != "au") return sd_bus_message_skip(reply, "v");
@@ -73,13 +73,13 @@ int read_credential(sd_bus_message* reply, policies::Peer& peer, bool& known) {
 struct Authority::Turn {
   Authority& authority;
   std::string sender;
-  Turn(Authority& a, std::string who) : authority(a), sender(std::move(who)) { authority.asking_[sender]++; }
+  Turn(Authority& a, std::string user) : authority(a), sender(std::move(user)) { authority.asking_[sender]++; }
   Turn(const Turn&) = delete;
   ~Turn() {
     auto it = authority.asking_.find(sender);
     if (--it->second == 0) authority.asking_.erase(it);
   }
-  bool too_many() const { return authority.asking_.at(sender) > kAskedAtOnce; }
+  bool too_many() const { return authority.asking_.at(sender) > kMaxConcurrentQuestions; }
 };
 
 Task<Result<Viewer>> Authority::view(MessagePtr call) {
@@ -92,7 +92,7 @@ Task<Result<Viewer>> Authority::view_of(std::string sender) {
     auto [waiting, is_first] = learning_.try_emplace(sender);
     if (is_first) {
       auto learned = co_await learn(sender);
-      for (const auto& one : std::exchange(learning_[sender], {})) one.resolve(learned);
+      for (const auto& item : std::exchange(learning_[sender], {})) item.resolve(learned);
       learning_.erase(sender);
       CO_CHECKED(std::move(learned));
     } else {
@@ -103,49 +103,50 @@ Task<Result<Viewer>> Authority::view_of(std::string sender) {
       CO_CHECKED(co_await learned);
     }
   }
-  const auto known = known_.find(sender);
-  if (known == known_.end()) co_return fail(Code::exhausted, "too many callers at once", "call again");
-  known->second.used = Monotonic::now();
-  co_return viewer(known->second);
+  const auto it = senders_.find(sender);
+  if (it == senders_.end()) co_return fail(Code::exhausted, "too many callers at once", "call again");
+  it->second.used = Monotonic::now();
+  co_return viewer(it->second);
 }
 
 // Reads who the sender is, and whether it sees all tenants.
 Task<Result<>> Authority::learn(std::string sender) {
   CO_TRY(policies::Peer peer, co_await identify_name(sender));
-  KnownSender known;
-  known.peer = peer;
-  known.sees_all = is_master(peer);
-  known.used = Monotonic::now();
-  if (!known.sees_all && rules_.polkit) {
-    auto granted = co_await ask_polkit(sender, PolkitMayAsk::nobody, peer.uid, Right::see_all);
-    known.sees_all = granted.has_value();
-    const bool was_asked = granted || granted.error().code == Code::denied;
-    known.until = Monotonic::now() + (granted ? kGrantUsed : was_asked ? kDenialUsed : 0s);
+  KnownSender known_sender;
+  known_sender.peer = peer;
+  known_sender.sees_all = is_master(peer);
+  known_sender.used = Monotonic::now();
+  if (!known_sender.sees_all && rules_.polkit) {
+    auto granted = co_await ask_polkit(sender, PolkitMayAsk::no_user, peer.uid, Right::see_all);
+    known_sender.sees_all = granted.has_value();
+    const bool was_requested = granted || granted.error().code == Code::denied;
+    known_sender.until = Monotonic::now() + (granted ? kGrantUsed : was_requested ? kDenialUsed : 0s);
   }
-  known_.insert_or_assign(sender, std::move(known));
+  senders_.insert_or_assign(sender, std::move(known_sender));
   forget_oldest();
   co_return Result<>{};
 }
 
 void Authority::forget_oldest() {
-  if (known_.size() <= kMaxKnown) return;
-  const auto oldest = std::min_element(known_.begin(), known_.end(), [](const auto& one, const auto& other) {
-    return one.second.used < other.second.used;
-  });
-  known_.erase(oldest);
+  if (senders_.size() <= kMaxEntries) return;
+  const auto oldest = std::min_element(senders_.begin(), senders_.end(),
+                                       [](const auto& a, const auto& b) { return a.second.used < b.second.used; });
+  senders_.erase(oldest);
 }
 
-Viewer Authority::viewer(const KnownSender& known) const { return {known.peer, tenant_of(known.peer), known.sees_all}; }
+Viewer Authority::viewer(const KnownSender& sender) const {
+  return {sender.peer, tenant_of(sender.peer), sender.sees_all};
+}
 
 std::optional<Viewer> Authority::known_view(std::string_view sender) const {
-  const auto known = known_.find(sender);
-  if (known == known_.end()) return {};
-  return viewer(known->second);
+  const auto it = senders_.find(sender);
+  if (it == senders_.end()) return {};
+  return viewer(it->second);
 }
 
 bool Authority::is_stale(std::string_view sender) const {
-  const auto known = known_.find(sender);
-  return known == known_.end() || (known->second.until && *known->second.until < Monotonic::now());
+  const auto it = senders_.find(sender);
+  return it == senders_.end() || (it->second.until && *it->second.until < Monotonic::now());
 }
 
 Task<Result<policies::Peer>> Authority::identify(MessagePtr call) {
@@ -164,14 +165,14 @@ Task<Result<policies::Peer>> Authority::identify_name(std::string sender) {
   policies::Peer peer;
   peer.uid = static_cast<uid_t>(-1);
   peer.gid = static_cast<gid_t>(-1);
-  bool known = false;
+  bool has_uid = false;
   r = sd_bus_message_enter_container(answer.get(), 'a', "{sv}");
   while (r > 0 && (r = sd_bus_message_enter_container(answer.get(), 'e', "sv")) > 0) {
-    r = read_credential(answer.get(), peer, known);
+    r = read_credential(answer.get(), peer, has_uid);
     if (r >= 0) r = sd_bus_message_exit_container(answer.get());
     if (r >= 0) r = 1;
   }
-  if (r < 0 || !known) co_return fail(Code::unavailable, "the bus does not name the caller's user");
+  if (r < 0 || !has_uid) co_return fail(Code::unavailable, "the bus does not name the caller's user");
   co_return peer;
 }
 
@@ -186,7 +187,7 @@ Task<Result<policies::Peer>> Authority::allow(MessagePtr call, Right right, std:
   if (!tenant.empty() && tenant_of(peer) == tenant) co_return peer;
   if (rules_.polkit) {
     const bool has_person = sd_bus_message_get_allow_interactive_authorization(call.get()) > 0;
-    const PolkitMayAsk may_ask = has_person ? PolkitMayAsk::person : PolkitMayAsk::nobody;
+    const PolkitMayAsk may_ask = has_person ? PolkitMayAsk::person : PolkitMayAsk::no_user;
     CO_CHECKED(co_await ask_polkit(sender_of(call.get()), may_ask, peer.uid, right));
     co_return peer;
   }

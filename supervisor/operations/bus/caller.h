@@ -85,16 +85,16 @@ class Authority {
   Task<Result<policies::Peer>> identify_name(std::string sender);
   Task<Result<>> learn(std::string sender);
   // person: polkit may ask the person at the client, which takes up to minutes.
-  enum class PolkitMayAsk { nobody, person };
+  enum class PolkitMayAsk { no_user, person };
   Task<Result<>> ask_polkit(std::string sender, PolkitMayAsk may_ask, uid_t user, Right right);
-  Viewer viewer(const KnownSender& known) const;
+  Viewer viewer(const KnownSender& sender) const;
   void forget_oldest();
 
   Loop& loop_;
   BusConnection& connection_;
   Rules rules_;
   std::map<std::string, uint32_t, std::less<>> asking_;  // calls by sender, and questions to polkit by user
-  std::map<std::string, KnownSender, std::less<>> known_;
+  std::map<std::string, KnownSender, std::less<>> senders_;
   std::map<std::string, WaitingCalls, std::less<>> learning_;  // by sender: the calls that wait for the same answers
 };
 

@@ -71,7 +71,7 @@ Json execution_row(const std::string& node, const cluster::FarExecution& executi
 
 // The filter of ListHomes: Tenant, Node, After, all texts.
 Result<cluster::HomeQuestion> read_home_filter(sd_bus_message* call) {
-  cluster::HomeQuestion asked;
+  cluster::HomeQuestion question;
   int r = sd_bus_message_enter_container(call, 'a', "{sv}");
   while (r > 0 && (r = sd_bus_message_enter_container(call, 'e', "sv")) > 0) {
     const char *key = nullptr, *value = nullptr;
@@ -82,11 +82,11 @@ Result<cluster::HomeQuestion> read_home_filter(sd_bus_message* call) {
                   "see org.warder.Warder1.Cluster.ListHomes");
     const std::string text = value;
     if (name == "Tenant" && policies::valid_name(text)) {
-      asked.account = text;
+      question.account = text;
     } else if (name == "Node" && cluster::is_node_name(text)) {
-      asked.node = text;
+      question.node = text;
     } else if (name == "After" && text.size() <= 255) {
-      asked.after = text;
+      question.after = text;
     } else {
       return fail(Code::invalid, "filter: a key other than Tenant, Node or After, or a wrong name as its value",
                   "see org.warder.Warder1.Cluster.ListHomes");
@@ -97,7 +97,7 @@ Result<cluster::HomeQuestion> read_home_filter(sd_bus_message* call) {
   if (r < 0) return fail_errno(-r, "read the filter", Code::invalid);
   r = sd_bus_message_exit_container(call);
   if (r < 0) return fail_errno(-r, "read the filter", Code::invalid);
-  return asked;
+  return question;
 }
 
 size_t max_of(uint32_t limit) { return limit == 0 ? kMaxListed : std::min(limit, kMaxListed); }
@@ -145,16 +145,16 @@ Task<Result<MessagePtr>> BusObjects::list_nodes(MessagePtr call) {
   if (!viewer.sees_all)
     co_return fail(Code::denied, "the nodes of the cluster need the right to see all tenants",
                    "call as root, the daemon's user, or a member of warder-operator");
-  const size_t most = max_of(limit);
+  const size_t max = max_of(limit);
   Json rows = Json::array();
-  for (size_t pages = 0; pages < kMaxPages && rows.size() < most; pages++) {
+  for (size_t pages = 0; pages < kMaxPages && rows.size() < max; pages++) {
     CO_TRY(const cluster::NodePage page, co_await services_.cluster.nodes_after(next));
     next = page.next;
     for (const auto& node : page.nodes) {
-      if (rows.size() == most) break;
+      if (rows.size() == max) break;
       rows.push_back(node_row(node));
     }
-    if (rows.size() == most && (!page.next.empty() || page.nodes.back().name != rows.back()["Name"]))
+    if (rows.size() == max && (!page.next.empty() || page.nodes.back().name != rows.back()["Name"]))
       next = rows.back()["Name"].get<std::string>();
     if (next.empty()) break;
   }
@@ -163,50 +163,50 @@ Task<Result<MessagePtr>> BusObjects::list_nodes(MessagePtr call) {
 }
 
 Task<Result<MessagePtr>> BusObjects::list_homes(MessagePtr call) {
-  CO_TRY(cluster::HomeQuestion asked, read_home_filter(call.get()));
+  CO_TRY(cluster::HomeQuestion question, read_home_filter(call.get()));
   uint32_t limit = 0;
   if (int r = sd_bus_message_read(call.get(), "u", &limit); r < 0)
     co_return fail_errno(-r, "read the arguments", Code::invalid);
   CO_TRY(const Viewer viewer, co_await authority_.view(share(call.get())));
   if (!viewer.sees_all) {
-    if (viewer.tenant.empty() || (!asked.account.empty() && asked.account != viewer.tenant))
+    if (viewer.tenant.empty() || (!question.account.empty() && question.account != viewer.tenant))
       co_return fail(Code::denied, "the homes of other tenants need the right to see all tenants",
                      "call as root, the daemon's user, or a member of warder-operator");
-    asked.account = viewer.tenant;
+    question.account = viewer.tenant;
   }
-  const size_t most = max_of(limit);
+  const size_t max = max_of(limit);
   Json rows = Json::array();
-  for (size_t pages = 0; pages < kMaxPages && rows.size() < most; pages++) {
-    CO_TRY(const cluster::HomePage page, co_await services_.cluster.homes(asked));
-    asked.after = page.next;
+  for (size_t pages = 0; pages < kMaxPages && rows.size() < max; pages++) {
+    CO_TRY(const cluster::HomePage page, co_await services_.cluster.homes(question));
+    question.after = page.next;
     for (const auto& home : page.homes) {
-      if (rows.size() == most) break;
+      if (rows.size() == max) break;
       rows.push_back(home_row(home));
     }
-    if (rows.size() == most && (!page.next.empty() || page.homes.back().key != rows.back()["Key"]))
-      asked.after = rows.back()["Key"].get<std::string>();
-    if (asked.after.empty()) break;
+    if (rows.size() == max && (!page.next.empty() || page.homes.back().key != rows.back()["Key"]))
+      question.after = rows.back()["Key"].get<std::string>();
+    if (question.after.empty()) break;
   }
-  auto reply = co_await listed(std::move(call), std::move(rows), std::move(asked.after));
+  auto reply = co_await listed(std::move(call), std::move(rows), std::move(question.after));
   co_return reply;
 }
 
 // On another node an account without a shared policy is another user with the same name.
 Task<Result<MessagePtr>> BusObjects::list_cluster_executions(MessagePtr call) {
   CO_TRY(const Viewer viewer, co_await authority_.view(share(call.get())));
-  CO_TRY(const auto found, co_await services_.cluster.executions());
+  CO_TRY(const auto match, co_await services_.cluster.executions());
   const std::string self = services_.cluster.self();
   const auto now_us = static_cast<uint64_t>(journal::now_ms()) * 1000;
   Json rows = Json::array();
-  for (const auto& [node, execution] : found->executions) {
+  for (const auto& [node, execution] : match->executions) {
     const bool is_own = viewer.sees(execution.tenant) && (execution.is_shared || node == self);
     if (viewer.sees_all || is_own) rows.push_back(execution_row(node, execution, now_us));
   }
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   int r = append_objects(reply.get(), rows);
   const bool sees_all = viewer.sees_all;  // names of nodes, and numbers of all tenants
-  if (r >= 0) r = append(reply.get(), sees_all ? found->unanswered : decltype(found->unanswered)());
-  if (r >= 0) r = append(reply.get(), sees_all ? found->left_out : decltype(found->left_out)());
+  if (r >= 0) r = append(reply.get(), sees_all ? match->unanswered : decltype(match->unanswered)());
+  if (r >= 0) r = append(reply.get(), sees_all ? match->left_out : decltype(match->left_out)());
   if (r < 0) co_return fail_errno(-r, "list the executions of the cluster");
   co_return reply;
 }
@@ -270,7 +270,7 @@ Task<Result<MessagePtr>> BusObjects::restore_home(MessagePtr call) {
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   int r = append(reply.get(), restored.workspace);
   if (r >= 0) r = append(reply.get(), restored.node);
-  if (r >= 0) r = append(reply.get(), static_cast<uint64_t>(restored.made_ms) * 1000);
+  if (r >= 0) r = append(reply.get(), static_cast<uint64_t>(restored.created_ms) * 1000);
   if (r < 0) co_return fail_errno(-r, "answer");
   co_return reply;
 }

@@ -11,20 +11,20 @@ constexpr uint64_t kTurnNs = 1'000'000;
 constexpr uint64_t kCongested = 1'000;  // messages
 
 Result<BusPtr> start(const std::string& where) {
-  sd_bus* made = nullptr;
+  sd_bus* created = nullptr;
   int r = 0;
   // These calls only begin to connect; the loop finishes it.
   if (where == "system") {
-    r = sd_bus_open_system_with_description(&made, "warderd");
+    r = sd_bus_open_system_with_description(&created, "warderd");
   } else if (where == "session") {
-    r = sd_bus_open_user_with_description(&made, "warderd");
+    r = sd_bus_open_user_with_description(&created, "warderd");
   } else {
-    r = sd_bus_new(&made);
-    if (r >= 0) r = sd_bus_set_address(made, where.c_str());
-    if (r >= 0) r = sd_bus_set_bus_client(made, 1);
-    if (r >= 0) r = sd_bus_start(made);
+    r = sd_bus_new(&created);
+    if (r >= 0) r = sd_bus_set_address(created, where.c_str());
+    if (r >= 0) r = sd_bus_set_bus_client(created, 1);
+    if (r >= 0) r = sd_bus_start(created);
   }
-  BusPtr bus(made);
+  BusPtr bus(created);
   if (r < 0) return fail_errno(-r, fmt::format("connect to the bus '{}'", where), Code::unavailable);
   return bus;
 }
@@ -109,16 +109,16 @@ Task<Result<MessagePtr>> BusConnection::call(MessagePtr message, std::chrono::se
     MessagePtr reply;
   } waiting;
   auto take = [](sd_bus_message* reply, void* data, sd_bus_error*) {
-    auto& asked = *static_cast<WaitingAnswer*>(data);
-    asked.reply = share(reply);
-    asked.answered.fire();
+    auto& request = *static_cast<WaitingAnswer*>(data);
+    request.reply = share(reply);
+    request.answered.fire();
     return 1;
   };
   sd_bus_slot* slot = nullptr;
   const auto limit = std::chrono::duration_cast<std::chrono::microseconds>(patience).count();
   const int r = sd_bus_call_async(bus_.get(), &slot, message.get(), take, &waiting, static_cast<uint64_t>(limit));
   if (r < 0) co_return fail_errno(-r, "call over the bus", Code::unavailable);
-  SlotPtr asked(slot);  // if the task is cancelled, this removes the callback
+  SlotPtr slot_ptr(slot);  // if the task is cancelled, this removes the callback
   co_await waiting.answered;
   if (const sd_bus_error* error = sd_bus_message_get_error(waiting.reply.get())) {
     const bool refused = sd_bus_error_has_name(error, SD_BUS_ERROR_ACCESS_DENIED) != 0;

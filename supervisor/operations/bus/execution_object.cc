@@ -28,7 +28,7 @@ std::string policy_of(const ExecutionRecord& e) { return policies::name_of(*e.po
 std::string principal_of(const ExecutionRecord& e) { return e.principal; }
 uint32_t uid_of(const ExecutionRecord& e) { return e.uid; }
 uint32_t pid_of(const ExecutionRecord& e) { return static_cast<uint32_t>(e.pid); }
-uint64_t asked_of(const ExecutionRecord& e) { return since_1970(e.asked_ms); }
+uint64_t asked_of(const ExecutionRecord& e) { return since_1970(e.requested_ms); }
 uint64_t ended_of(const ExecutionRecord& e) { return since_1970(e.ended_ms); }
 std::string state_of(const ExecutionRecord& e) { return std::string(executions::stage_name(e.stage)); }
 std::string outcome_of(const ExecutionRecord& e) { return e.outcome; }
@@ -50,7 +50,7 @@ int execution_property(sd_bus*, const char* path, const char*, const char*, sd_b
 
 Result<jail::LimitChange> read_change(sd_bus_message* call) {
   jail::LimitChange change;
-  auto bad = [](const char* what) { return fail(Code::invalid, what, "see org.warder.Warder1.Execution.SetLimits"); };
+  auto bad = [](const char* kind) { return fail(Code::invalid, kind, "see org.warder.Warder1.Execution.SetLimits"); };
   int r = sd_bus_message_enter_container(call, 'a', "{sv}");
   while (r >= 0 && (r = sd_bus_message_enter_container(call, 'e', "sv")) > 0) {
     const char* name = nullptr;
@@ -87,15 +87,15 @@ Result<jail::LimitChange> read_change(sd_bus_message* call) {
 
 // A tenant may not exceed its policy's ceilings.
 Result<> check_ceilings(const jail::LimitChange& change, const policies::Policy& policy) {
-  const policies::Limits& most = policies::limits_of(policy).maximum;
+  const policies::Limits& limits = policies::limits_of(policy).maximum;
   auto above = [&policy](const char* limit) {
     return fail(Code::denied, fmt::format("{}: more than policy '{}' allows", limit, policies::name_of(policy)),
                 "set a lower limit, or ask an administrator", std::string("limits.maximum.") + limit);
   };
-  if (change.wall && *change.wall > most.wall) return above("wall_ms");
-  if (change.memory_bytes && *change.memory_bytes > most.memory_bytes) return above("memory_bytes");
-  if (change.tasks && *change.tasks > most.tasks) return above("tasks");
-  if (change.cpus && *change.cpus > most.cpus) return above("cpus");
+  if (change.wall && *change.wall > limits.wall) return above("wall_ms");
+  if (change.memory_bytes && *change.memory_bytes > limits.memory_bytes) return above("memory_bytes");
+  if (change.tasks && *change.tasks > limits.tasks) return above("tasks");
+  if (change.cpus && *change.cpus > limits.cpus) return above("cpus");
   return {};
 }
 

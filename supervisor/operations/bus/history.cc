@@ -19,18 +19,18 @@ namespace {
 constexpr uint64_t kMaxUsec = std::numeric_limits<int64_t>::max();
 constexpr size_t kMaxFilterText = 256;
 
-struct AskedHistory {
+struct HistoryRequest {
   journal::HistoryFilter filter;
   std::optional<std::string> tenant;  // nullopt: all that the caller may see
 };
 
-tl::unexpected<Error> bad_filter(const std::string& what) {
-  return fail(Code::invalid, "filter: " + what, "see org.warder.Warder1.Manager.ListHistory");
+tl::unexpected<Error> bad_filter(const std::string& subject) {
+  return fail(Code::invalid, "filter: " + subject, "see org.warder.Warder1.Manager.ListHistory");
 }
 
 // Reads one value of the filter. The message stands at the variant.
-Result<> read_filter_value(sd_bus_message* call, const std::string& key, AskedHistory& asked) {
-  journal::HistoryFilter& filter = asked.filter;
+Result<> read_filter_value(sd_bus_message* call, const std::string& key, HistoryRequest& history) {
+  journal::HistoryFilter& filter = history.filter;
   std::string* const texts[] = {&filter.outcome, &filter.language, &filter.after};
   constexpr std::string_view kTextKeys[] = {"Outcome", "Language", "After"};
   const auto text_key = std::find(std::begin(kTextKeys), std::end(kTextKeys), key);
@@ -42,7 +42,7 @@ Result<> read_filter_value(sd_bus_message* call, const std::string& key, AskedHi
     if (key != "Tenant") {
       *texts[text_key - std::begin(kTextKeys)] = value;
     } else if (policies::valid_name(value)) {
-      asked.tenant = value;
+      history.tenant = value;
     } else {
       return bad_filter("Tenant is not the name of a tenant");
     }
@@ -51,7 +51,7 @@ Result<> read_filter_value(sd_bus_message* call, const std::string& key, AskedHi
   if (key == "All") {
     int all = 0;
     if (sd_bus_message_read(call, "v", "b", &all) < 0) return bad_filter("All is not true or false (b)");
-    if (all != 0 && !asked.tenant) asked.tenant.emplace();
+    if (all != 0 && !history.tenant) history.tenant.emplace();
     return {};
   }
   if (key == "UID") {
@@ -77,19 +77,19 @@ Result<> read_filter_value(sd_bus_message* call, const std::string& key, AskedHi
   return bad_filter("a key that is not Tenant, All, Outcome, Language, UID, Principal, SinceUSec, UntilUSec or After");
 }
 
-Result<AskedHistory> read_history_filter(sd_bus_message* call) {
-  AskedHistory asked;
+Result<HistoryRequest> read_history_filter(sd_bus_message* call) {
+  HistoryRequest history;
   int r = sd_bus_message_enter_container(call, 'a', "{sv}");
   while (r >= 0 && (r = sd_bus_message_enter_container(call, 'e', "sv")) > 0) {
     const char* name = nullptr;
     r = sd_bus_message_read(call, "s", &name);
     if (r < 0) break;
-    CHECKED(read_filter_value(call, name, asked));
+    CHECKED(read_filter_value(call, name, history));
     r = sd_bus_message_exit_container(call);
   }
   if (r >= 0) r = sd_bus_message_exit_container(call);
   if (r < 0) return bad_filter("it cannot be read");
-  return asked;
+  return history;
 }
 
 // What is stored of the output of an execution, if its tenant's folders are open.
@@ -108,23 +108,23 @@ void add_output(const tenants::Registry& registry, const std::string& tenant_nam
 
 }  // namespace
 
-Task<Result<std::string>> BusObjects::readable_records(MessagePtr call, std::optional<std::string> asked) {
+Task<Result<std::string>> BusObjects::readable_records(MessagePtr call, std::optional<std::string> request) {
   CO_TRY(Viewer viewer, co_await authority_.view(share(call.get())));
-  if (viewer.sees_all) co_return asked.value_or(std::string());
-  if (!viewer.tenant.empty() && (!asked || *asked == viewer.tenant)) co_return viewer.tenant;
+  if (viewer.sees_all) co_return request.value_or(std::string());
+  if (!viewer.tenant.empty() && (!request || *request == viewer.tenant)) co_return viewer.tenant;
   auto admin = co_await authority_.allow(std::move(call), Right::manage_executions, std::string());
   if (!admin) co_return tl::unexpected<Error>(std::move(admin).error());
-  co_return asked.value_or(std::string());
+  co_return request.value_or(std::string());
 }
 
 Task<Result<MessagePtr>> BusObjects::list_history(MessagePtr call) {
-  CO_TRY(AskedHistory asked, read_history_filter(call.get()));
+  CO_TRY(HistoryRequest history, read_history_filter(call.get()));
   uint32_t limit = 0;
   if (int r = sd_bus_message_read(call.get(), "u", &limit); r < 0)
     co_return fail_errno(-r, "read the limit", Code::invalid);
   MessagePtr asking = share(call.get());
-  CO_TRY(asked.filter.account, co_await readable_records(std::move(asking), asked.tenant));
-  CO_TRY(journal::HistoryPage page, co_await services_.journal.history(asked.filter, limit));
+  CO_TRY(history.filter.account, co_await readable_records(std::move(asking), history.tenant));
+  CO_TRY(journal::HistoryPage page, co_await services_.journal.history(history.filter, limit));
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   int r = sd_bus_message_open_container(reply.get(), 'a', "a{sv}");
   for (const journal::HistoryRow& row : page.rows)
@@ -147,9 +147,9 @@ Task<Result<MessagePtr>> BusObjects::get_record(MessagePtr call) {
   if (!story) co_return tl::unexpected<Error>(std::move(story).error());
   if (!*story && !account.empty()) {  // an operator may have a tenant, and look at another one's execution
     asking = share(call.get());
-    const std::string nobody;
-    auto admin = co_await authority_.allow(std::move(asking), Right::manage_executions, nobody);
-    if (admin) story = co_await services_.journal.story(nobody, id);
+    const std::string any_tenant;
+    auto admin = co_await authority_.allow(std::move(asking), Right::manage_executions, any_tenant);
+    if (admin) story = co_await services_.journal.story(any_tenant, id);
     if (!story) co_return tl::unexpected<Error>(std::move(story).error());
   }
   if (!*story)
@@ -157,9 +157,10 @@ Task<Result<MessagePtr>> BusObjects::get_record(MessagePtr call) {
                    fmt::format("no stored execution that you may see has an id that begins with '{}'",
                                valid_utf8(id).substr(0, 64)),
                    "warder history lists them");
-  const journal::ExecutionStory& found = **story;
-  Json members = journal::to_json(found);
-  add_output(services_.registry, found.row.numbers.begun.tenant, found.row.numbers.begun.id, members);
+  const journal::ExecutionStory& execution_story = **story;
+  Json members = journal::to_json(execution_story);
+  add_output(services_.registry, execution_story.row.numbers.started.tenant, execution_story.row.numbers.started.id,
+             members);
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   if (int r = append_object(reply.get(), members); r < 0) co_return fail_errno(-r, "answer with the record");
   co_return reply;

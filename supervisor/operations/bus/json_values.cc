@@ -13,8 +13,8 @@ const char* type_of_member(const Json& value) {
   if (value.is_object()) return "a{sv}";
   if (!value.is_array()) return nullptr;
   const auto all = [&value](auto fits) { return std::all_of(value.begin(), value.end(), fits); };
-  if (all([](const Json& one) { return one.is_string(); })) return "as";
-  return all([](const Json& one) { return one.is_object(); }) ? "aa{sv}" : nullptr;
+  if (all([](const Json& item) { return item.is_string(); })) return "as";
+  return all([](const Json& item) { return item.is_object(); }) ? "aa{sv}" : nullptr;
 }
 
 int append_member(sd_bus_message* to, const Json& value) {

@@ -45,7 +45,7 @@ int get_of_room(sd_bus*, const char*, const char*, const char* name, sd_bus_mess
   const auto& values = static_cast<BusObjects*>(data)->properties().of_rooms;
   const auto value = values.find(std::string_view(name));
   if (value == values.end()) return -ENXIO;
-  return std::visit([reply](const auto& one) { return append(reply, one); }, value->second);
+  return std::visit([reply](const auto& item) { return append(reply, item); }, value->second);
 }
 
 int call_of_room(sd_bus_message* call, void* data, sd_bus_error*) {
@@ -61,8 +61,8 @@ struct Property {
   bool (*same)(const ManagerProperties& one, const ManagerProperties& other);
 };
 template <auto Member>
-bool same(const ManagerProperties& one, const ManagerProperties& other) {
-  return one.*Member == other.*Member;
+bool same(const ManagerProperties& a, const ManagerProperties& b) {
+  return a.*Member == b.*Member;
 }
 constexpr Property kProperties[] = {
     {"State", same<&ManagerProperties::state>},
@@ -108,8 +108,8 @@ Result<std::string> read_level(sd_bus_message* call) {
 }
 
 bool keeps(tenants::Tenant& tenant, const std::string& id) {
-  auto kept = tenant.executions().read(id, tenants::Stream::out, 0, 0);
-  return kept || (kept.error().code != Code::not_found && kept.error().code != Code::invalid);
+  auto saved = tenant.executions().read(id, tenants::Stream::out, 0, 0);
+  return saved || (saved.error().code != Code::not_found && saved.error().code != Code::invalid);
 }
 
 // The tenant of `names` that stores the output of execution `id`; nullptr: no tenant does.
@@ -330,8 +330,8 @@ Task<Result<std::shared_ptr<tenants::Tenant>>> BusObjects::readable(MessagePtr c
 Task<Result<MessagePtr>> BusObjects::read_output(MessagePtr call) {
   const char *id_text = nullptr, *stream_text = nullptr;
   uint64_t offset = 0;
-  uint32_t most = 0;
-  int r = sd_bus_message_read(call.get(), "sstu", &id_text, &stream_text, &offset, &most);
+  uint32_t limit = 0;
+  int r = sd_bus_message_read(call.get(), "sstu", &id_text, &stream_text, &offset, &limit);
   if (r < 0) co_return fail_errno(-r, "read the arguments", Code::invalid);
   const std::string id(id_text);
   CO_TRY(tenants::Stream stream, tenants::parse_stream(stream_text));
@@ -341,7 +341,7 @@ Task<Result<MessagePtr>> BusObjects::read_output(MessagePtr call) {
       !execution || execution->stage == executions::Stage::ended;  // before the read: all output was there
   tenants::FileRange range;
   if (keeps(*keeper, id)) {
-    CO_TRY(range, keeper->executions().read(id, stream, offset, std::min(most, kMaxRead)));
+    CO_TRY(range, keeper->executions().read(id, stream, offset, std::min(limit, kMaxRead)));
   }
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   r = sd_bus_message_append_array(reply.get(), 'y', range.bytes.data(), range.bytes.size());
@@ -381,34 +381,34 @@ Task<Result<MessagePtr>> BusObjects::subscribe(MessagePtr call) {
   if (subscribers_.contains(name)) co_return reply_to(call.get());
   // Before the match: a sender that leaves during a question to polkit must not be added afterwards.
   CO_TRY(Viewer viewer, co_await authority_.view(share(call.get())));
-  auto made = std::unique_ptr<Subscriber>(new Subscriber{*this, name, 0, std::move(viewer), false, nullptr});
+  auto created = std::unique_ptr<Subscriber>(new Subscriber{*this, name, 0, std::move(viewer), false, nullptr});
   const std::string rule = fmt::format(
       "type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',member='NameOwnerChanged',arg0='{}"
       "'",
       name);
-  auto gone = [](sd_bus_message*, void* data, sd_bus_error*) {
+  auto removed = [](sd_bus_message*, void* data, sd_bus_error*) {
     const Subscriber& subscriber = *static_cast<Subscriber*>(data);
     subscriber.owner.subscribers_.erase(std::string(subscriber.name));
     return 0;
   };
   auto installed = [](sd_bus_message*, void*, sd_bus_error*) { return 0; };
   sd_bus_slot* slot = nullptr;
-  const int r = sd_bus_add_match_async(connection_.get(), &slot, rule.c_str(), gone, installed, made.get());
+  const int r = sd_bus_add_match_async(connection_.get(), &slot, rule.c_str(), removed, installed, created.get());
   if (r < 0) co_return fail_errno(-r, "watch the subscriber");
-  made->gone.reset(slot);
+  created->exited.reset(slot);
   // Asked after the match was queued: identify() fails for a sender that has left, and the match reports one that
   // leaves later.
   auto caller = co_await authority_.identify(share(call.get()));
   if (!caller) co_return tl::unexpected<Error>(std::move(caller).error());
-  made->uid = caller->uid;
-  made->viewer = authority_.known_view(name).value_or(Viewer{});  // a reload may have changed it meanwhile
+  created->uid = caller->uid;
+  created->viewer = authority_.known_view(name).value_or(Viewer{});  // a reload may have changed it meanwhile
   const auto of_user = std::count_if(subscribers_.begin(), subscribers_.end(),
-                                     [&](const auto& one) { return one.second->uid == caller->uid; });
+                                     [&](const auto& item) { return item.second->uid == caller->uid; });
   if (subscribers_.size() >= kMaxSubscribers || of_user >= static_cast<ptrdiff_t>(kMaxSubscribersOfUser))
     co_return fail(Code::exhausted, fmt::format("user {} already has {} subscriptions", caller->uid, of_user),
                    "end a subscription, or share one");
-  note_tenants_of(made->viewer);
-  subscribers_.try_emplace(name, std::move(made));
+  note_tenants_of(created->viewer);
+  subscribers_.try_emplace(name, std::move(created));
   co_return reply_to(call.get());
 }
 

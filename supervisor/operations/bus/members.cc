@@ -9,21 +9,21 @@ namespace bus {
 
 void Members::add(const std::shared_ptr<tenants::Member>& member) {
   auto& all = of_tenant_[member->tenant->name()];
-  std::erase_if(all, [](const std::weak_ptr<tenants::Member>& one) { return one.expired(); });
+  std::erase_if(all, [](const std::weak_ptr<tenants::Member>& item) { return item.expired(); });
   all.push_back(member);
 }
 
 Members::Connected Members::of(const std::string& tenant) const {
-  Connected found;
+  Connected match;
   auto all = of_tenant_.find(tenant);
-  if (all == of_tenant_.end()) return found;
+  if (all == of_tenant_.end()) return match;
   for (const auto& weak : all->second) {
     const auto member = weak.lock();
     if (!member || member->revoked) continue;
-    found.count++;
-    found.policy = member->policy;
+    match.count++;
+    match.policy = member->policy;
   }
-  return found;
+  return match;
 }
 
 uint64_t Members::user_accounts_with(const std::string& policy) const {
@@ -39,12 +39,12 @@ uint64_t Members::user_accounts_with(const std::string& policy) const {
 }
 
 std::set<std::shared_ptr<const policies::Policy>> Members::policies() const {
-  std::set<std::shared_ptr<const policies::Policy>> found;
+  std::set<std::shared_ptr<const policies::Policy>> match;
   for (const auto& [tenant, members] : of_tenant_) {
     for (const auto& weak : members)
-      if (const auto member = weak.lock(); member && !member->revoked) found.insert(member->policy);
+      if (const auto member = weak.lock(); member && !member->revoked) match.insert(member->policy);
   }
-  return found;
+  return match;
 }
 
 }  // namespace bus

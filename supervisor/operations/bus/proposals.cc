@@ -36,24 +36,24 @@ uint64_t usec_of(int64_t ms) { return static_cast<uint64_t>(std::max<int64_t>(ms
 uint64_t count_of_files(const proposals::StagedFiles::List& list) { return list.files.size() + list.omitted; }
 
 Json summary_of(const std::string& tenant, const Proposal& proposal) {
-  Json told = {{"Id", proposal.id},
-               {"Tenant", tenant},
-               {"State", std::string(proposals::state_name(proposal.state))},
-               {"Execution", proposal.about.execution},
-               {"Language", proposal.about.language},
-               {"AskedUSec", usec_of(proposal.about.asked_ms)},
-               {"SettledUSec", usec_of(proposal.settled_ms)},
-               {"Created", count_of_files(proposal.files.created)},
-               {"Modified", count_of_files(proposal.files.modified)},
-               {"Deleted", count_of_files(proposal.files.deleted)},
-               {"Refused", proposal.refused_count},
-               {"Conflicts", uint64_t{proposal.conflicts.listed.size()} + proposal.conflicts.omitted},
-               {"Bytes", proposal.bytes},
-               {"Commits", uint64_t{proposal.commits}}};
-  if (proposal.committed_ms > 0) told["CommittedUSec"] = usec_of(proposal.committed_ms);
-  if (!proposal.problem.empty()) told["Problem"] = proposal.problem;
-  if (!proposal.undo_problem.empty()) told["UndoProblem"] = proposal.undo_problem;
-  return told;
+  Json report = {{"Id", proposal.id},
+                 {"Tenant", tenant},
+                 {"State", std::string(proposals::state_name(proposal.state))},
+                 {"Execution", proposal.about.execution},
+                 {"Language", proposal.about.language},
+                 {"AskedUSec", usec_of(proposal.about.requested_ms)},
+                 {"SettledUSec", usec_of(proposal.settled_ms)},
+                 {"Created", count_of_files(proposal.files.created)},
+                 {"Modified", count_of_files(proposal.files.modified)},
+                 {"Deleted", count_of_files(proposal.files.deleted)},
+                 {"Refused", proposal.refused_count},
+                 {"Conflicts", uint64_t{proposal.conflicts.listed.size()} + proposal.conflicts.omitted},
+                 {"Bytes", proposal.bytes},
+                 {"Commits", uint64_t{proposal.commits}}};
+  if (proposal.committed_ms > 0) report["CommittedUSec"] = usec_of(proposal.committed_ms);
+  if (!proposal.problem.empty()) report["Problem"] = proposal.problem;
+  if (!proposal.undo_problem.empty()) report["UndoProblem"] = proposal.undo_problem;
+  return report;
 }
 
 Json paths_json(const proposals::StagedFiles::List& list) {
@@ -65,34 +65,34 @@ Json paths_json(const proposals::StagedFiles::List& list) {
 
 Json conflicts_json(const PathConflicts& conflicts) {
   Json all = Json::array();
-  for (const auto& one : conflicts.listed) all.push_back({{"Path", one.path}, {"Why", one.why}});
+  for (const auto& item : conflicts.listed) all.push_back({{"Path", item.path}, {"Why", item.why}});
   return all;
 }
 
 // An empty list has no type on D-Bus, so it is left out.
-void set_list(Json& told, const char* key, Json list) {
-  if (!list.empty()) told[key] = std::move(list);
+void set_list(Json& report, const char* key, Json list) {
+  if (!list.empty()) report[key] = std::move(list);
 }
 
 Json details_of(const std::string& tenant, const Proposal& proposal) {
-  Json told = summary_of(tenant, proposal);
-  set_list(told, "CreatedFiles", paths_json(proposal.files.created));
-  set_list(told, "ModifiedFiles", paths_json(proposal.files.modified));
-  set_list(told, "DeletedFiles", paths_json(proposal.files.deleted));
-  set_list(told, "RefusedPaths", Json(proposal.refused));
-  set_list(told, "ConflictingPaths", conflicts_json(proposal.conflicts));
-  return told;
+  Json report = summary_of(tenant, proposal);
+  set_list(report, "CreatedFiles", paths_json(proposal.files.created));
+  set_list(report, "ModifiedFiles", paths_json(proposal.files.modified));
+  set_list(report, "DeletedFiles", paths_json(proposal.files.deleted));
+  set_list(report, "RefusedPaths", Json(proposal.refused));
+  set_list(report, "ConflictingPaths", conflicts_json(proposal.conflicts));
+  return report;
 }
 
 Json result_of(bool is_done, uint64_t steps, const PathConflicts& conflicts, const Proposal& after) {
-  Json told = {{"Done", is_done},
-               {"Steps", steps},
-               {"State", std::string(proposals::state_name(after.state))},
-               {"Commits", uint64_t{after.commits}},
-               {"Conflicts", uint64_t{conflicts.listed.size()} + conflicts.omitted}};
-  if (!after.undo_problem.empty()) told["UndoProblem"] = after.undo_problem;
-  set_list(told, "ConflictingPaths", conflicts_json(conflicts));
-  return told;
+  Json report = {{"Done", is_done},
+                 {"Steps", steps},
+                 {"State", std::string(proposals::state_name(after.state))},
+                 {"Commits", uint64_t{after.commits}},
+                 {"Conflicts", uint64_t{conflicts.listed.size()} + conflicts.omitted}};
+  if (!after.undo_problem.empty()) report["UndoProblem"] = after.undo_problem;
+  set_list(report, "ConflictingPaths", conflicts_json(conflicts));
+  return report;
 }
 
 tl::unexpected<Error> not_a_tenant() {
@@ -139,7 +139,7 @@ policies::StagingRules rules_until_a_client_comes() {
 }  // namespace
 
 Task<Result<StorePtr>> BusObjects::store_of(std::shared_ptr<tenants::Tenant> tenant) {
-  if (auto known = services_.proposals.find(tenant->id())) co_return known;
+  if (auto it = services_.proposals.find(tenant->id())) co_return it;
   const auto policy = services_.members.of(tenant->account()).policy;
   const policies::StagingRules rules = policy ? policies::staging_of(*policy) : rules_until_a_client_comes();
   auto opened = co_await services_.proposals.of(std::move(tenant), rules);
@@ -155,8 +155,8 @@ std::string BusObjects::decider_of(const policies::Peer& caller, const std::stri
   return account;
 }
 
-Task<Result<BusObjects::ProposalPlace>> BusObjects::proposal_at(MessagePtr call, std::string tenant, std::string id,
-                                                                ProposalUse use) {
+Task<Result<BusObjects::ProposalPath>> BusObjects::proposal_at(MessagePtr call, std::string tenant, std::string id,
+                                                               ProposalUse use) {
   const auto owner = tenants::TenantId::parse(tenant);
   if (!owner) co_return not_a_tenant();
   CO_TRY(const policies::Peer caller, co_await authority_.identify(share(call.get())));
@@ -166,43 +166,43 @@ Task<Result<BusObjects::ProposalPlace>> BusObjects::proposal_at(MessagePtr call,
   std::string account = is_act ? decider_of(caller, owner->account) : owner->account;
   auto allowed = co_await authority_.allow(std::move(call), right, std::move(account));
   if (!allowed) co_return tl::unexpected<Error>(std::move(allowed).error());
-  ProposalPlace place;
-  place.uid = caller.uid;
-  CO_TRY(place.tenant, services_.registry.open_stored(*owner));
-  if (!has_staging(*place.tenant))
+  ProposalPath position;
+  position.uid = caller.uid;
+  CO_TRY(position.tenant, services_.registry.open_stored(*owner));
+  if (!has_staging(*position.tenant))
     co_return fail(Code::not_found, fmt::format("tenant '{}' has no proposals", owner->text()),
                    "list them: warder diff");
-  CO_TRY(place.store, co_await store_of(place.tenant));
-  CO_TRY(place.proposal, place.store->find(id));
-  co_return place;
+  CO_TRY(position.store, co_await store_of(position.tenant));
+  CO_TRY(position.proposal, position.store->find(id));
+  co_return position;
 }
 
-journal::AuditEntry BusObjects::entry_of(const std::string& action, const ProposalPlace& place, Json more) {
+journal::AuditEntry BusObjects::entry_of(const std::string& action, const ProposalPath& position, Json more) {
   journal::AuditEntry entry;
   entry.at_ms = journal::now_ms();
-  entry.tenant = place.tenant->name();
-  entry.uid = place.uid;
+  entry.tenant = position.tenant->name();
+  entry.uid = position.uid;
   entry.action = action + " proposal";
-  entry.subject = place.proposal.id;
+  entry.subject = position.proposal.id;
   entry.kind = journal::AuditKind::approval;
-  more["execution"] = place.proposal.about.execution;
+  more["execution"] = position.proposal.about.execution;
   entry.shape = dump_json(more);
   return entry;
 }
 
-Task<Result<>> BusObjects::record_act(std::string action, ProposalPlace place, size_t paths) {
+Task<Result<>> BusObjects::record_act(std::string action, ProposalPath position, size_t paths) {
   Json shape = Json::object();
   if (paths > 0) shape["paths"] = paths;
-  log_notice("D-Bus: user {}: {} of proposal {} of tenant {}", place.uid, action, place.proposal.id,
-             place.tenant->name());
-  auto recorded = co_await services_.journal.audit_first(entry_of(action, place, std::move(shape)));
+  log_notice("D-Bus: user {}: {} of proposal {} of tenant {}", position.uid, action, position.proposal.id,
+             position.tenant->name());
+  auto recorded = co_await services_.journal.audit_first(entry_of(action, position, std::move(shape)));
   if (recorded) co_return Result<>{};
   co_return tl::unexpected<Error>(std::move(recorded).error().within(
       "the proposal is unchanged, because the act cannot be recorded in the audit chain"));
 }
 
-void BusObjects::record_failure(const std::string& action, const ProposalPlace& place, std::string_view outcome) {
-  services_.journal.audit(entry_of(action, place, {{"failed", std::string(outcome)}}));
+void BusObjects::record_failure(const std::string& action, const ProposalPath& position, std::string_view outcome) {
+  services_.journal.audit(entry_of(action, position, {{"failed", std::string(outcome)}}));
 }
 
 Task<Result<MessagePtr>> BusObjects::list_proposals(MessagePtr call) {
@@ -211,14 +211,14 @@ Task<Result<MessagePtr>> BusObjects::list_proposals(MessagePtr call) {
     co_return fail_errno(-r, "read the argument", Code::invalid);
   const std::string named(text);
   std::optional<tenants::TenantId> only;
-  std::optional<std::string> asked;
+  std::optional<std::string> request;
   if (!named.empty()) {
     const auto parsed = tenants::TenantId::parse(named);
     if (!parsed) co_return not_a_tenant();
     only = *parsed;
-    asked = parsed->account;
+    request = parsed->account;
   }
-  CO_TRY(const std::string account, co_await readable_records(share(call.get()), asked));
+  CO_TRY(const std::string account, co_await readable_records(share(call.get()), request));
   if (!only && !account.empty()) only = tenants::TenantId{account};
   std::vector<std::shared_ptr<tenants::Tenant>> owners;
   if (only) {
@@ -229,7 +229,7 @@ Task<Result<MessagePtr>> BusObjects::list_proposals(MessagePtr call) {
     if (only->workspace.empty()) owners = services_.registry.of_account(only->account);
   } else {
     for (const std::string& name : services_.registry.names())
-      for (auto& one : services_.registry.of_account(name)) owners.push_back(std::move(one));
+      for (auto& item : services_.registry.of_account(name)) owners.push_back(std::move(item));
   }
   Json all = Json::array();
   for (const auto& owner : owners) {
@@ -252,11 +252,11 @@ Task<Result<MessagePtr>> BusObjects::read_proposal_diff(MessagePtr call) {
   const char *tenant = nullptr, *id = nullptr;
   if (int r = sd_bus_message_read(call.get(), "ss", &tenant, &id); r < 0)
     co_return fail_errno(-r, "read the arguments", Code::invalid);
-  auto place = co_await proposal_at(share(call.get()), tenant, id, ProposalUse::read);
-  if (!place) co_return tl::unexpected<Error>(std::move(place).error());
-  CO_TRY(const std::string diff, co_await place->store->diff(place->proposal.id, kMaxDiff));
+  auto proposal = co_await proposal_at(share(call.get()), tenant, id, ProposalUse::read);
+  if (!proposal) co_return tl::unexpected<Error>(std::move(proposal).error());
+  CO_TRY(const std::string diff, co_await proposal->store->diff(proposal->proposal.id, kMaxDiff));
   CO_TRY(MessagePtr reply, reply_to(call.get()));
-  int r = append_object(reply.get(), details_of(place->tenant->name(), place->proposal));
+  int r = append_object(reply.get(), details_of(proposal->tenant->name(), proposal->proposal));
   if (r >= 0) r = append(reply.get(), diff);
   if (r < 0) co_return fail_errno(-r, "answer with the diff");
   co_return reply;
@@ -268,16 +268,17 @@ Task<Result<MessagePtr>> BusObjects::commit_proposal(MessagePtr call) {
     co_return fail_errno(-r, "read the arguments", Code::invalid);
   const std::string owner(tenant), named(id);
   CO_TRY(std::vector<std::string> paths, read_commit_paths(call.get()));
-  auto place = co_await proposal_at(share(call.get()), owner, named, ProposalUse::act);
-  if (!place) co_return tl::unexpected<Error>(std::move(place).error());
-  CO_CHECKED(co_await record_act("commit", *place, paths.size()));
-  auto report = co_await services_.proposals.commit(place->tenant, place->store, place->proposal.id, std::move(paths));
-  if (!report) record_failure("commit", *place, code_name(report.error().code));
+  auto proposal = co_await proposal_at(share(call.get()), owner, named, ProposalUse::act);
+  if (!proposal) co_return tl::unexpected<Error>(std::move(proposal).error());
+  CO_CHECKED(co_await record_act("commit", *proposal, paths.size()));
+  auto report =
+      co_await services_.proposals.commit(proposal->tenant, proposal->store, proposal->proposal.id, std::move(paths));
+  if (!report) record_failure("commit", *proposal, code_name(report.error().code));
   if (!report) co_return tl::unexpected<Error>(std::move(report).error());
-  if (!report->is_committed) record_failure("commit", *place, "conflict");
-  const Json told = result_of(report->is_committed, report->steps, report->conflicts, report->proposal);
+  if (!report->is_committed) record_failure("commit", *proposal, "conflict");
+  const Json result = result_of(report->is_committed, report->steps, report->conflicts, report->proposal);
   CO_TRY(MessagePtr reply, reply_to(call.get()));
-  if (int r = append_object(reply.get(), told); r < 0) co_return fail_errno(-r, "answer with the commit");
+  if (int r = append_object(reply.get(), result); r < 0) co_return fail_errno(-r, "answer with the commit");
   co_return reply;
 }
 
@@ -285,11 +286,11 @@ Task<Result<MessagePtr>> BusObjects::discard_proposal(MessagePtr call) {
   const char *tenant = nullptr, *id = nullptr;
   if (int r = sd_bus_message_read(call.get(), "ss", &tenant, &id); r < 0)
     co_return fail_errno(-r, "read the arguments", Code::invalid);
-  auto place = co_await proposal_at(share(call.get()), tenant, id, ProposalUse::act);
-  if (!place) co_return tl::unexpected<Error>(std::move(place).error());
-  CO_CHECKED(co_await record_act("discard", *place, 0));
-  auto discarded = co_await services_.proposals.discard(place->tenant, place->store, place->proposal.id);
-  if (!discarded) record_failure("discard", *place, code_name(discarded.error().code));
+  auto proposal = co_await proposal_at(share(call.get()), tenant, id, ProposalUse::act);
+  if (!proposal) co_return tl::unexpected<Error>(std::move(proposal).error());
+  CO_CHECKED(co_await record_act("discard", *proposal, 0));
+  auto discarded = co_await services_.proposals.discard(proposal->tenant, proposal->store, proposal->proposal.id);
+  if (!discarded) record_failure("discard", *proposal, code_name(discarded.error().code));
   if (!discarded) co_return tl::unexpected<Error>(std::move(discarded).error());
   co_return reply_to(call.get());
 }
@@ -298,16 +299,16 @@ Task<Result<MessagePtr>> BusObjects::undo_proposal(MessagePtr call) {
   const char *tenant = nullptr, *id = nullptr;
   if (int r = sd_bus_message_read(call.get(), "ss", &tenant, &id); r < 0)
     co_return fail_errno(-r, "read the arguments", Code::invalid);
-  auto place = co_await proposal_at(share(call.get()), tenant, id, ProposalUse::act);
-  if (!place) co_return tl::unexpected<Error>(std::move(place).error());
-  CO_CHECKED(co_await record_act("undo", *place, 0));
-  auto report = co_await services_.proposals.undo(place->tenant, place->store, place->proposal.id);
-  if (!report) record_failure("undo", *place, code_name(report.error().code));
+  auto proposal = co_await proposal_at(share(call.get()), tenant, id, ProposalUse::act);
+  if (!proposal) co_return tl::unexpected<Error>(std::move(proposal).error());
+  CO_CHECKED(co_await record_act("undo", *proposal, 0));
+  auto report = co_await services_.proposals.undo(proposal->tenant, proposal->store, proposal->proposal.id);
+  if (!report) record_failure("undo", *proposal, code_name(report.error().code));
   if (!report) co_return tl::unexpected<Error>(std::move(report).error());
-  if (!report->is_undone) record_failure("undo", *place, "conflict");
+  if (!report->is_undone) record_failure("undo", *proposal, "conflict");
   CO_TRY(MessagePtr reply, reply_to(call.get()));
-  const Json told = result_of(report->is_undone, report->steps, report->conflicts, report->proposal);
-  if (int r = append_object(reply.get(), told); r < 0) co_return fail_errno(-r, "answer with the undo");
+  const Json result = result_of(report->is_undone, report->steps, report->conflicts, report->proposal);
+  if (int r = append_object(reply.get(), result); r < 0) co_return fail_errno(-r, "answer with the undo");
   co_return reply;
 }
 

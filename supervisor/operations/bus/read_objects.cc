@@ -35,7 +35,7 @@ Result<> check_interface(const ObjectKind& kind, std::string_view name, bool sta
   return fail(Code::invalid, "this object lacks the interface", fmt::format("use {}", kind.interface));
 }
 
-Result<MessagePtr> whole(MessagePtr reply, int r) {
+Result<MessagePtr> full(MessagePtr reply, int r) {
   if (r == -ENOENT) return no_such_object();
   if (r == -ENXIO) return fail(Code::invalid, "this object lacks the property", "busctl introspect lists them");
   if (r < 0) return fail_errno(-r, "answer with properties");
@@ -60,24 +60,24 @@ Task<Result<MessagePtr>> BusObjects::get_manager_property(MessagePtr call) {
   reader_sees_all_ = viewer.sees_all;
   const int r = append_property(reply.get(), kind, kPath, name, *this);
   reader_sees_all_ = false;
-  co_return whole(std::move(reply), r);
+  co_return full(std::move(reply), r);
 }
 
 Task<Result<MessagePtr>> BusObjects::get_manager_properties(MessagePtr call) {
   const char* interface = nullptr;
   if (int r = sd_bus_message_read(call.get(), "s", &interface); r < 0)
     co_return fail_errno(-r, "read the argument", Code::invalid);
-  const std::string_view asked = interface;
-  const ObjectKind kind = asked == kCluster ? kClusterObject : manager_object(*this);
-  if (asked != kObjectManagerInterface) CO_CHECKED(check_interface(kind, asked, true));
-  const bool is_own = asked.empty() || asked == kind.interface;
+  const std::string_view request = interface;
+  const ObjectKind kind = request == kCluster ? kClusterObject : manager_object(*this);
+  if (request != kObjectManagerInterface) CO_CHECKED(check_interface(kind, request, true));
+  const bool is_own = request.empty() || request == kind.interface;
   CO_TRY(Viewer viewer, co_await authority_.view(share(call.get())));
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   static const std::vector<std::string_view> kNone;
   reader_sees_all_ = viewer.sees_all;
   const int r = append_properties(reply.get(), kind, kPath, *this, is_own ? nullptr : &kNone);
   reader_sees_all_ = false;
-  co_return whole(std::move(reply), r);
+  co_return full(std::move(reply), r);
 }
 
 // The account that an object belongs to; empty: there is no such object.
@@ -99,7 +99,7 @@ Task<Result<MessagePtr>> BusObjects::get_property(MessagePtr call) {
   if (account.empty() || !viewer.sees(account)) co_return no_such_object();
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   const int r = append_property(reply.get(), *kind, path, name, *this);
-  co_return whole(std::move(reply), r);
+  co_return full(std::move(reply), r);
 }
 
 Task<Result<MessagePtr>> BusObjects::get_properties(MessagePtr call) {
@@ -116,7 +116,7 @@ Task<Result<MessagePtr>> BusObjects::get_properties(MessagePtr call) {
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   static const std::vector<std::string_view> kNone;
   const int r = append_properties(reply.get(), *kind, path, *this, is_own ? nullptr : &kNone);
-  co_return whole(std::move(reply), r);
+  co_return full(std::move(reply), r);
 }
 
 std::vector<std::string> BusObjects::paths_for(const Viewer& viewer, const ObjectKind& kind) const {
@@ -145,7 +145,7 @@ Task<Result<MessagePtr>> BusObjects::get_objects(MessagePtr call) {
     }
   }
   if (r >= 0) r = sd_bus_message_close_container(reply.get());
-  co_return whole(std::move(reply), r);
+  co_return full(std::move(reply), r);
 }
 
 // Introspect of the parent of the executions or the tenants: the children that the reader may see.
@@ -162,7 +162,7 @@ Task<Result<MessagePtr>> BusObjects::introspect_folder(MessagePtr call) {
   xml += "</node>\n";
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   const int r = sd_bus_message_append(reply.get(), "s", xml.c_str());
-  co_return whole(std::move(reply), r);
+  co_return full(std::move(reply), r);
 }
 
 // Called before the tables see a message.

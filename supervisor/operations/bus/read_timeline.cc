@@ -27,12 +27,12 @@ executions::Counts answer_counts(const executions::TimelineRange& range) {
 
 Task<Result<MessagePtr>> BusObjects::read_timeline(MessagePtr call) {
   uint64_t from_usec = 0, until_usec = 0;
-  executions::Timeline::Asked asked;
-  if (int r = sd_bus_message_read(call.get(), "ttu", &from_usec, &until_usec, &asked.step); r < 0)
+  executions::Timeline::Query request;
+  if (int r = sd_bus_message_read(call.get(), "ttu", &from_usec, &until_usec, &request.step); r < 0)
     co_return fail_errno(-r, "read the arguments", Code::invalid);
-  asked.from = static_cast<int64_t>(from_usec / kUsecPerSecond + (from_usec % kUsecPerSecond > 0 ? 1 : 0));
-  if (until_usec > 0) asked.until = static_cast<int64_t>(until_usec / kUsecPerSecond);
-  CO_TRY(executions::TimelineRange range, services_.timeline.read(asked));
+  request.from = static_cast<int64_t>(from_usec / kUsecPerSecond + (from_usec % kUsecPerSecond > 0 ? 1 : 0));
+  if (until_usec > 0) request.until = static_cast<int64_t>(until_usec / kUsecPerSecond);
+  CO_TRY(executions::TimelineRange range, services_.timeline.read(request));
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   int r = append(reply.get(), range.columns);
   if (r >= 0) r = append_rows(reply.get(), range.rows);

@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kRetryFirst = 1s, kRetryMost = 30s;
+constexpr auto kRetryFirst = 1s, kMaxRetryDelay = 30s;
 constexpr auto kSteady = 10s;  // a connection that lasted this long resets the pause
 
 }  // namespace
@@ -19,8 +19,9 @@ Service::Service(DaemonServices services, std::string where)
     : services_(std::move(services)), where_(std::move(where)), tasks_(services_.loop) {
   executions_ = services_.executions.observe({
       .changed =
-          [this](const executions::ExecutionRecordPtr& execution, executions::ExecutionRegistry::What what) {
-            if (objects_) objects_->note(execution, what);
+          [this](const executions::ExecutionRecordPtr& execution,
+                 executions::ExecutionRegistry::RegistryEvent subject) {
+            if (objects_) objects_->note(execution, subject);
           },
       .limit_reached =
           [this](const executions::ExecutionRecord& execution, const std::string& limit) {
@@ -29,8 +30,8 @@ Service::Service(DaemonServices services, std::string where)
   });
   approvals_ = services_.approvals.observe({
       .changed =
-          [this](const calls::Approval& approval, calls::Approvals::What what, std::string_view how) {
-            if (objects_) objects_->approval(approval, what, how);
+          [this](const calls::Approval& approval, calls::Approvals::RequestChange subject, std::string_view how) {
+            if (objects_) objects_->approval(approval, subject, how);
           },
       .can_decide = [this] { return objects_ != nullptr; },
   });
@@ -44,7 +45,7 @@ void Service::reloaded(const std::string& problem) {
 Task<> Service::stay_connected() {
   auto pause = std::chrono::milliseconds(kRetryFirst);
   for (;;) {
-    const auto began = Monotonic::now();
+    const auto started = Monotonic::now();
     auto lost = std::make_shared<Lost>();  // destroyed after this pass: later calls of `lose` then have no effect
     auto served = serve(lost);
     if (served) {
@@ -54,10 +55,10 @@ Task<> Service::stay_connected() {
     }
     objects_.reset();
     connection_.reset();
-    if (Monotonic::now() - began > kSteady) pause = kRetryFirst;
+    if (Monotonic::now() - started > kSteady) pause = kRetryFirst;
     log_warning("D-Bus: not on the bus '{}': {}; trying again in {} s", where_, lost->why, pause.count() / 1000);
     co_await sleep_for(services_.loop, pause);
-    pause = std::min<std::chrono::milliseconds>(pause * 2, kRetryMost);
+    pause = std::min<std::chrono::milliseconds>(pause * 2, kMaxRetryDelay);
   }
 }
 

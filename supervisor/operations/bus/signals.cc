@@ -33,15 +33,15 @@ int append_changed(sd_bus_message* to, const ObjectKind& kind, const std::string
 
 }  // namespace
 
-void BusObjects::tell(std::string_view account, const char* path, const char* interface, const char* member,
-                      const AppendValues& write) {
+void BusObjects::notify(std::string_view account, const char* path, const char* interface, const char* member,
+                        const AppendValues& write) {
   for (const auto& [name, subscriber] : subscribers_) {
     if (!subscriber->viewer.sees(account)) continue;
-    sd_bus_message* made = nullptr;
-    if (sd_bus_message_new_signal(connection_.get(), &made, path, interface, member) < 0) return;
-    const MessagePtr signal(made);
-    if (write(made) < 0) return;
-    sd_bus_send_to(connection_.get(), made, name.c_str(), nullptr);
+    sd_bus_message* created = nullptr;
+    if (sd_bus_message_new_signal(connection_.get(), &created, path, interface, member) < 0) return;
+    const MessagePtr signal(created);
+    if (write(created) < 0) return;
+    sd_bus_send_to(connection_.get(), created, name.c_str(), nullptr);
   }
 }
 
@@ -50,26 +50,26 @@ void BusObjects::send_news_of(const News& news) {
   const std::string path = path_of(execution);
   const std::string& account = execution.tenant.account;
   if (news.forgotten) {
-    tell(account, kPath, kObjectManager, "InterfacesRemoved",
-         [&](sd_bus_message* to) { return sd_bus_message_append(to, "oas", path.c_str(), 1, kExecution); });
+    notify(account, kPath, kObjectManager, "InterfacesRemoved",
+           [&](sd_bus_message* to) { return sd_bus_message_append(to, "oas", path.c_str(), 1, kExecution); });
     return;
   }
   if (news.added) {
-    tell(account, kPath, kObjectManager, "InterfacesAdded",
-         [&](sd_bus_message* to) { return append_added(to, kExecutions, path, *this); });
+    notify(account, kPath, kObjectManager, "InterfacesAdded",
+           [&](sd_bus_message* to) { return append_added(to, kExecutions, path, *this); });
   } else if (news.changed) {
-    tell(account, path.c_str(), kPropertiesChanged, "PropertiesChanged",
-         [&](sd_bus_message* to) { return append_changed(to, kExecutions, path, kChangingOfExecution, *this); });
+    notify(account, path.c_str(), kPropertiesChanged, "PropertiesChanged",
+           [&](sd_bus_message* to) { return append_changed(to, kExecutions, path, kChangingOfExecution, *this); });
   }
   if (news.started) {
-    tell(account, kPath, kManager, "ExecutionStarted", [&](sd_bus_message* to) {
+    notify(account, kPath, kManager, "ExecutionStarted", [&](sd_bus_message* to) {
       return sd_bus_message_append(to, "soss", execution.id.c_str(), path.c_str(), account.c_str(),
                                    execution.language.c_str());
     });
   }
   if (news.ended) {
     const jail::JailUsage& usage = execution.usage;
-    tell(account, kPath, kManager, "ExecutionFinished", [&](sd_bus_message* to) {
+    notify(account, kPath, kManager, "ExecutionFinished", [&](sd_bus_message* to) {
       return sd_bus_message_append(to, "sossttt", execution.id.c_str(), path.c_str(), account.c_str(),
                                    execution.outcome.c_str(), static_cast<uint64_t>(usage.wall_ms * 1000),
                                    usec_or_unknown(usage.cpu_ms), known_bytes(usage.memory_peak_bytes));
@@ -79,7 +79,7 @@ void BusObjects::send_news_of(const News& news) {
 
 void BusObjects::limit_reached(const executions::ExecutionRecord& execution, const std::string& limit) {
   if (subscribers_.empty() || connection_.congested()) return;
-  tell(execution.tenant.account, kPath, kManager, "LimitReached", [&](sd_bus_message* to) {
+  notify(execution.tenant.account, kPath, kManager, "LimitReached", [&](sd_bus_message* to) {
     return sd_bus_message_append(to, "sss", execution.id.c_str(), execution.tenant.account.c_str(), limit.c_str());
   });
 }
@@ -96,13 +96,13 @@ BusObjects::TenantSeen BusObjects::seen(tenants::Tenant& tenant) const {
 
 // A new subscriber lists the tenants itself, so it hears only of later ones.
 void BusObjects::note_tenants_of(const Viewer& viewer) {
-  look_at_tenants();
+  examine_tenants();
   if (!tenants_) tenants_.emplace();
   for (const auto& name : services_.registry.names())
     if (viewer.sees(name)) tenants_->try_emplace(name, seen(*services_.registry.find({name})));
 }
 
-void BusObjects::look_at_tenants() {
+void BusObjects::examine_tenants() {
   if (subscribers_.empty()) {
     tenants_.reset();
     return;
@@ -111,38 +111,38 @@ void BusObjects::look_at_tenants() {
   const std::vector<std::string> names = services_.registry.names();
   for (const auto& name : names) {
     const bool is_seen = std::any_of(subscribers_.begin(), subscribers_.end(),
-                                     [&name](const auto& one) { return one.second->viewer.sees(name); });
+                                     [&name](const auto& item) { return item.second->viewer.sees(name); });
     if (!is_seen) continue;
     const TenantSeen now = seen(*services_.registry.find({name}));
-    const auto known = tenants_->find(name);
-    const bool is_new = known == tenants_->end();
-    if (!is_new && known->second == now) continue;
+    const auto it = tenants_->find(name);
+    const bool is_new = it == tenants_->end();
+    if (!is_new && it->second == now) continue;
     if (connection_.congested()) return;  // sent at the next look
     tenants_->insert_or_assign(name, now);
     const std::string path = path_of_tenant(name);
     if (is_new) {
-      tell(name, kPath, kObjectManager, "InterfacesAdded",
-           [&](sd_bus_message* to) { return append_added(to, kTenants, path, *this); });
+      notify(name, kPath, kObjectManager, "InterfacesAdded",
+             [&](sd_bus_message* to) { return append_added(to, kTenants, path, *this); });
     } else {
-      tell(name, path.c_str(), kPropertiesChanged, "PropertiesChanged",
-           [&](sd_bus_message* to) { return append_changed(to, kTenants, path, kChangingOfTenant, *this); });
+      notify(name, path.c_str(), kPropertiesChanged, "PropertiesChanged",
+             [&](sd_bus_message* to) { return append_changed(to, kTenants, path, kChangingOfTenant, *this); });
     }
   }
-  tell_removed_tenants(names);
+  report_removed_tenants(names);
 }
 
-void BusObjects::tell_removed_tenants(const std::vector<std::string>& names) {
+void BusObjects::report_removed_tenants(const std::vector<std::string>& names) {
   const std::set<std::string_view> there(names.begin(), names.end());
-  for (auto known = tenants_->begin(); known != tenants_->end();) {
-    if (there.contains(known->first)) {
-      ++known;
+  for (auto it = tenants_->begin(); it != tenants_->end();) {
+    if (there.contains(it->first)) {
+      ++it;
       continue;
     }
     if (connection_.congested()) return;
-    const std::string path = path_of_tenant(known->first);
-    tell(known->first, kPath, kObjectManager, "InterfacesRemoved",
-         [&](sd_bus_message* to) { return sd_bus_message_append(to, "oas", path.c_str(), 1, kTenant); });
-    known = tenants_->erase(known);
+    const std::string path = path_of_tenant(it->first);
+    notify(it->first, kPath, kObjectManager, "InterfacesRemoved",
+           [&](sd_bus_message* to) { return sd_bus_message_append(to, "oas", path.c_str(), 1, kTenant); });
+    it = tenants_->erase(it);
   }
 }
 

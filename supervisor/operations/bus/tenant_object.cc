@@ -44,8 +44,8 @@ struct HeldProposals {
 };
 HeldProposals held_proposals_of(const Seen& s) {
   HeldProposals sum;
-  for (const auto& one : s.services.registry.of_account(s.tenant.name())) {
-    const auto store = s.services.proposals.find(one->id());
+  for (const auto& item : s.services.registry.of_account(s.tenant.name())) {
+    const auto store = s.services.proposals.find(item->id());
     if (!store) continue;
     sum.open += static_cast<uint32_t>(store->open_proposals());
     sum.bytes += store->usage().bytes;
@@ -55,28 +55,28 @@ HeldProposals held_proposals_of(const Seen& s) {
 uint32_t open_proposals_of(const Seen& s) { return held_proposals_of(s).open; }
 uint64_t proposal_bytes_of(const Seen& s) { return held_proposals_of(s).bytes; }
 
-struct Shown {
+struct TenantView {
   std::string name;
   tenants::Usage usage;
   tenants::QuotaLimits limits;
 };
 // The workspaces used since the daemon started; the tenant's default workspace comes first.
-std::vector<Shown> workspaces_of(const Seen& s) {
-  std::vector<Shown> all;
-  for (const auto& one : s.services.registry.of_account(s.tenant.name())) {
-    const auto& quota = one->workspace().quota();
-    const std::string name = one->is_workspace() ? one->id().workspace : "default";
+std::vector<TenantView> workspaces_of(const Seen& s) {
+  std::vector<TenantView> all;
+  for (const auto& item : s.services.registry.of_account(s.tenant.name())) {
+    const auto& quota = item->workspace().quota();
+    const std::string name = item->is_workspace() ? item->id().workspace : "default";
     all.push_back({name, quota.usage(), quota.limits()});
   }
   return all;
 }
 
-int append_workspaces(sd_bus_message* to, const std::vector<Shown>& workspaces) {
+int append_workspaces(sd_bus_message* to, const std::vector<TenantView>& workspaces) {
   int r = sd_bus_message_open_container(to, 'a', "(stttt)");
-  for (const Shown& one : workspaces)
+  for (const TenantView& workspace : workspaces)
     if (r >= 0)
-      r = sd_bus_message_append(to, "(stttt)", one.name.c_str(), one.usage.bytes, one.usage.files, one.limits.bytes,
-                                one.limits.files);
+      r = sd_bus_message_append(to, "(stttt)", workspace.name.c_str(), workspace.usage.bytes, workspace.usage.files,
+                                workspace.limits.bytes, workspace.limits.files);
   return r < 0 ? r : sd_bus_message_close_container(to);
 }
 

@@ -25,12 +25,12 @@ Json record_of_tenant(const DaemonServices& services, const std::string& name, c
   const auto open = services.registry.of_account(name);
   if (open.empty()) return record;
   uint64_t bytes = 0, files = 0, proposals = 0, proposal_bytes = 0;
-  for (const auto& one : open) {
-    if (const auto store = services.proposals.find(one->id())) {
+  for (const auto& item : open) {
+    if (const auto store = services.proposals.find(item->id())) {
       proposals += store->open_proposals();
       proposal_bytes += store->usage().bytes;
     }
-    const auto& usage = one->workspace().quota().usage();
+    const auto& usage = item->workspace().quota().usage();
     bytes += usage.bytes, files += usage.files;
   }
   record["WorkspaceBytes"] = bytes, record["WorkspaceFiles"] = files;

@@ -14,56 +14,57 @@ namespace {
 constexpr size_t kMaxNamed = 10;  // nodes in one text
 
 std::string some_of(const std::vector<std::string>& names) {
-  const size_t shown = std::min(names.size(), kMaxNamed);
-  std::string text = fmt::format("{}", fmt::join(names.begin(), names.begin() + static_cast<ptrdiff_t>(shown), ", "));
-  if (names.size() > shown) text += fmt::format(" and {} more", names.size() - shown);
+  const size_t shown_count = std::min(names.size(), kMaxNamed);
+  std::string text =
+      fmt::format("{}", fmt::join(names.begin(), names.begin() + static_cast<ptrdiff_t>(shown_count), ", "));
+  if (names.size() > shown_count) text += fmt::format(" and {} more", names.size() - shown_count);
   return text;
 }
 
 Finding judge_membership(const ClusterSeen& seen) {
-  const std::string what = "cluster";
+  const std::string subject = "cluster";
   if (seen.standing == "no warder-node")
-    return {what, Health::bad, "warder-node is not connected to warderd, so requests for shared workspaces fail",
+    return {subject, Health::bad, "warder-node is not connected to warderd, so requests for shared workspaces fail",
             "systemctl enable --now warder-node; journalctl --unit=warder-node says why it ended"};
   const std::string bus = seen.bus.empty() ? std::string() : fmt::format("; NATS: {}", seen.bus);
   if (seen.standing == "fenced")
-    return {what, Health::bad,
+    return {subject, Health::bad,
             fmt::format("the node {} is fenced: it has no lease, so it refuses work for shared workspaces{}", seen.self,
                         bus),
             "check that it reaches NATS, that the clock and the certificates of the servers are right, and that no "
             "other machine has its name: journalctl --unit=warder-node"};
   if (seen.bus_silent_s > 0)
-    return {what, Health::note,
+    return {subject, Health::note,
             fmt::format("the node {} has a lease, and lost NATS {} s ago{}", seen.self, seen.bus_silent_s, bus),
             "after 20 s it refuses work for shared workspaces: journalctl --unit=warder-node"};
-  return {what, Health::good, fmt::format("the node {} of {} has its lease", seen.self, seen.nodes), {}};
+  return {subject, Health::good, fmt::format("the node {} of {} has its lease", seen.self, seen.nodes), {}};
 }
 
 Finding judge_nodes(const ClusterSeen& seen) {
-  const std::string what = "cluster nodes";
+  const std::string subject = "cluster nodes";
   if (seen.silent.empty() && seen.unanswered.empty())
-    return {what, Health::good, fmt::format("{} nodes answer", seen.nodes), {}};
+    return {subject, Health::good, fmt::format("{} nodes answer", seen.nodes), {}};
   std::vector<std::string> reasons;
   if (!seen.silent.empty()) reasons.push_back("not heard: " + some_of(seen.silent));
   if (!seen.unanswered.empty()) reasons.push_back("heard, but without an answer: " + some_of(seen.unanswered));
-  return {what, Health::note, fmt::format("{}", fmt::join(reasons, "; ")),
+  return {subject, Health::note, fmt::format("{}", fmt::join(reasons, "; ")),
           "on these machines: systemctl status warder warder-node; for a machine without a return: warder cluster "
           "remove"};
 }
 
 Finding judge_trust(const ClusterSeen& seen) {
-  const std::string what = "cluster trust";
+  const std::string subject = "cluster trust";
   if (!seen.trust_trouble.empty())
-    return {what, Health::bad,
+    return {subject, Health::bad,
             fmt::format("record {} is in force, and the file is not: {}", seen.trust_serial, seen.trust_trouble),
             "copy trust.record of the machine with the authority's key to /etc/warder/cluster, for root, mode 0644"};
   if (seen.refused_for_time > 0)
-    return {what, Health::note,
+    return {subject, Health::note,
             fmt::format("{} messages of other nodes were refused, because by the clock here they were expired or of "
                         "the future",
                         seen.refused_for_time),
             "set the clocks of all nodes: chrony or systemd-timesyncd"};
-  return {what, Health::good, fmt::format("record {} is in force", seen.trust_serial), {}};
+  return {subject, Health::good, fmt::format("record {} is in force", seen.trust_serial), {}};
 }
 
 // The nodes that have another hash than most; of equal numbers, the node itself is right.
@@ -74,14 +75,14 @@ Differing differing_nodes(const ClusterSeen& seen, const std::string& policy, co
   std::map<std::string, std::vector<std::string>> by_hash;
   std::string own;
   std::set<std::string> without = nodes;
-  for (const auto& one : seen.policies) {
-    if (one.name != policy) continue;
-    by_hash[one.hash].push_back(one.node);
-    without.erase(one.node);
-    if (one.node == seen.self) own = one.hash;
+  for (const auto& item : seen.policies) {
+    if (item.name != policy) continue;
+    by_hash[item.hash].push_back(item.node);
+    without.erase(item.node);
+    if (item.node == seen.self) own = item.hash;
   }
-  const auto usual = std::max_element(by_hash.begin(), by_hash.end(), [&own](const auto& one, const auto& other) {
-    return std::pair(one.second.size(), one.first == own) < std::pair(other.second.size(), other.first == own);
+  const auto usual = std::max_element(by_hash.begin(), by_hash.end(), [&own](const auto& a, const auto& b) {
+    return std::pair(a.second.size(), a.first == own) < std::pair(b.second.size(), b.first == own);
   });
   Differing differing;
   for (const auto& [hash, having] : by_hash)
@@ -134,13 +135,13 @@ Finding judge_versions(const ClusterSeen& seen) {
 
 // Only if there are such accounts.
 void judge_accounts(const ClusterSeen& seen, Findings& all) {
-  std::vector<std::string> places;
+  std::vector<std::string> positions;
   for (const auto& policy : seen.policies)
     if (policy.user_accounts > 0)
-      places.push_back(fmt::format("{} on {} ({})", policy.name, policy.node, policy.user_accounts));
-  if (places.empty()) return;
+      positions.push_back(fmt::format("{} on {} ({})", policy.name, policy.node, policy.user_accounts));
+  if (positions.empty()) return;
   all.push_back({"cluster accounts", Health::note,
-                 "accounts uid-N have shared policies: " + some_of(places) +
+                 "accounts uid-N have shared policies: " + some_of(positions) +
                      "; on another node the same number may be another person",
                  "name accounts in tenants.json of all nodes: {\"user\": \"ada\", \"tenant\": \"ada\", \"policy\": "
                  "\"shared\"}"});
@@ -148,10 +149,10 @@ void judge_accounts(const ClusterSeen& seen, Findings& all) {
 
 void judge_left_homes(const ClusterSeen& seen, Findings& all) {
   if (seen.left_homes.empty()) return;
-  std::vector<std::string> places;
-  for (const auto& [node, homes] : seen.left_homes) places.push_back(fmt::format("{} ({})", node, homes));
+  std::vector<std::string> positions;
+  for (const auto& [node, homes] : seen.left_homes) positions.push_back(fmt::format("{} ({})", node, homes));
   all.push_back({"cluster homes", Health::note,
-                 "removed nodes are still homes of workspaces, which cannot be used: " + some_of(places),
+                 "removed nodes are still homes of workspaces, which cannot be used: " + some_of(positions),
                  "let the node join again under its name; bring parked workspaces back: warder nodes restore; or give "
                  "them up: warder tenant remove on a node that has the tenant"});
 }

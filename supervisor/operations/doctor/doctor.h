@@ -30,14 +30,14 @@ struct Finding {
 using Findings = std::vector<Finding>;
 
 // Version, cgroups, AppArmor, seccomp, Landlock, /proc.
-Findings look_at_kernel();
+Findings examine_kernel();
 // Whether a daemon of the calling user would have a delegated part of the cgroup tree.
 Finding look_at_delegation();
 // `error`: the errno of making a user namespace; 0: it was made.
 Finding judge_user_namespaces(int error);
 
 // /usr, and the interpreters of the three languages.
-Findings look_at_programs();
+Findings examine_programs();
 // Whether the user exists that a daemon started as root becomes.
 enum class User { known, missing };
 Finding judge_user(User user, const std::string& name);
@@ -52,7 +52,7 @@ struct ConfigurationFacts {  // of the configuration's files and the policies, r
 Finding judge_configuration(const ConfigurationFacts& facts);
 // Whether the file system of a daemon's state enforces the tenants' quotas. Without, the finding is bad: programs run,
 // and one tenant can take more of the disk than its quota for a moment.
-Finding look_at_quotas(std::string folder);
+Finding examine_quotas(std::string folder);
 
 // Judges a program that a daemon ran. `error` and `remedy` are used if the outcome is not "ok"; `weaker` is from its
 // receipt.

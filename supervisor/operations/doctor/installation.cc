@@ -27,7 +27,7 @@ Finding look_at_usr() {
 
 enum class Needed { no, yes };
 
-Finding look_at_interpreter(const char* language, std::initializer_list<const char*> programs, const char* package,
+Finding examine_interpreter(const char* language, std::initializer_list<const char*> programs, const char* package,
                             Needed needed) {
   for (const char* program : programs)
     if (::access(program, X_OK) == 0) return {language, Health::good, program, {}};
@@ -48,10 +48,10 @@ Finding look_at_typescript() {
 
 }  // namespace
 
-Findings look_at_programs() {
-  return {look_at_usr(), look_at_interpreter("python", {"/usr/bin/python3"}, "python3", Needed::yes),
-          look_at_interpreter("javascript", {"/usr/bin/node", "/usr/local/bin/node"}, "nodejs", Needed::no),
-          look_at_typescript(), look_at_interpreter("shell", {"/bin/bash", "/bin/sh"}, "bash", Needed::no)};
+Findings examine_programs() {
+  return {look_at_usr(), examine_interpreter("python", {"/usr/bin/python3"}, "python3", Needed::yes),
+          examine_interpreter("javascript", {"/usr/bin/node", "/usr/local/bin/node"}, "nodejs", Needed::no),
+          look_at_typescript(), examine_interpreter("shell", {"/bin/bash", "/bin/sh"}, "bash", Needed::no)};
 }
 
 Finding judge_user(User user, const std::string& name) {
@@ -69,32 +69,32 @@ Finding judge_policies(const Result<std::vector<std::string>>& names) {
 }
 
 Finding judge_configuration(const ConfigurationFacts& facts) {
-  const std::string what = "configuration";
+  const std::string subject = "configuration";
   const std::string reload = "correct it (warder config check names every mistake); then: systemctl reload warder";
   if (!facts.problems.empty()) {
     const std::string effect = !facts.executes  ? "executions are denied"
                                : facts.in_force ? "a reload would fail, and a restart would use the last good copy"
                                                 : "the last good copy is in force";
-    return {what, facts.executes ? Health::note : Health::bad,
+    return {subject, facts.executes ? Health::note : Health::bad,
             fmt::format("{}: {}", effect, fmt::join(facts.problems, "; ")), reload};
   }
-  if (!facts.executes) return {what, Health::bad, "executions are denied until a reload", "systemctl reload warder"};
+  if (!facts.executes) return {subject, Health::bad, "executions are denied until a reload", "systemctl reload warder"};
   if (!facts.in_force)
-    return {what, Health::note, "the files are good now, but the last good copy is in force",
+    return {subject, Health::note, "the files are good now, but the last good copy is in force",
             "systemctl reload warder"};
   if (!facts.shortfalls.empty())
-    return {what, Health::note, fmt::format("served without: {}", fmt::join(facts.shortfalls, "; ")),
+    return {subject, Health::note, fmt::format("served without: {}", fmt::join(facts.shortfalls, "; ")),
             "correct it; then: systemctl reload warder, which tries again"};
   if (!facts.warnings.empty())
-    return {what, Health::note, fmt::format("{}", fmt::join(facts.warnings, "; ")),
+    return {subject, Health::note, fmt::format("{}", fmt::join(facts.warnings, "; ")),
             "what the warnings name is skipped; correct it, then: systemctl reload warder"};
-  return {what,
+  return {subject,
           Health::good,
           facts.files.empty() ? "no file; the defaults are in force" : fmt::format("{}", fmt::join(facts.files, ", ")),
           {}};
 }
 
-Finding look_at_quotas(std::string folder) {
+Finding examine_quotas(std::string folder) {
   std::error_code missing;
   while (folder.size() > 1 && !fs::exists(folder, missing)) folder = fs::path(folder).parent_path();
   const Fd directory(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));

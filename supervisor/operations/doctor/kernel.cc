@@ -33,12 +33,12 @@ Finding look_at_version() {
   release >> major;
   release.ignore(1);
   release >> minor;
-  const std::string found = fmt::format("Linux {} on {}", name.release, name.machine);
+  const std::string match = fmt::format("Linux {} on {}", name.release, name.machine);
   if (std::strcmp(name.machine, "x86_64") != 0)
-    return {"kernel", Health::bad, found, "run Warder on x86-64: its system call filters are made for x86-64"};
+    return {"kernel", Health::bad, match, "run Warder on x86-64: its system call filters are made for x86-64"};
   if (major < 6 || (major == 6 && minor < 1))
-    return {"kernel", Health::bad, found, "use Linux 6.1 or newer (Debian 12)"};
-  return {"kernel", Health::good, found, {}};
+    return {"kernel", Health::bad, match, "use Linux 6.1 or newer (Debian 12)"};
+  return {"kernel", Health::good, match, {}};
 }
 
 std::string missing_controllers(const std::string& cgroup) {
@@ -116,47 +116,48 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
-Findings look_at_kernel() {
+Findings examine_kernel() {
   return {look_at_version(), look_at_cgroups(),  look_at_apparmor(),
           look_at_seccomp(), look_at_landlock(), look_at_proc()};
 }
 
 // Checks the cgroup of warder.service if it exists, or else the cgroup of the user's service manager.
 Finding look_at_delegation() {
-  const std::string what = "delegation", service = std::string(kCgroups) + "/warder.slice/warder.service";
+  const std::string subject = "delegation", service = std::string(kCgroups) + "/warder.slice/warder.service";
   std::error_code none;
   if (!has_cgroup2())
-    return {what, Health::note, "without cgroup v2, no controllers can be delegated", "see the finding: cgroups"};
+    return {subject, Health::note, "without cgroup v2, no controllers can be delegated", "see the finding: cgroups"};
   if (std::filesystem::is_directory(service, none)) {
     const auto missing = missing_controllers(service);
-    if (missing.empty()) return {what, Health::good, "warder.service has cpu, io, memory, pids", {}};
-    return {what, Health::bad, "warder.service lacks " + missing, "set Delegate=cpu io memory pids in warder.service"};
+    if (missing.empty()) return {subject, Health::good, "warder.service has cpu, io, memory, pids", {}};
+    return {subject, Health::bad, "warder.service lacks " + missing,
+            "set Delegate=cpu io memory pids in warder.service"};
   }
   if (::geteuid() == 0) {
     if (std::filesystem::exists("/usr/lib/systemd/system/warder.service", none))
-      return {what, Health::good, "warder.service requests the controllers at its start", {}};
-    return {what, Health::note,
+      return {subject, Health::good, "warder.service requests the controllers at its start", {}};
+    return {subject, Health::note,
             "warder.service is not installed: a daemon has only the controllers of the unit that starts it",
             "install the package, or start warderd by: systemd-run --property=Delegate=yes"};
   }
   const std::string own = fmt::format("{}/user.slice/user-{}.slice/user@{}.service", kCgroups, ::getuid(), ::getuid());
   if (!std::filesystem::is_directory(own, none))
-    return {what, Health::note, "this user has no service manager that can delegate controllers",
+    return {subject, Health::note, "this user has no service manager that can delegate controllers",
             "loginctl enable-linger"};
   if (const auto missing = missing_controllers(own); !missing.empty())
-    return {what, Health::note, "services of this user lack " + missing,
+    return {subject, Health::note, "services of this user lack " + missing,
             "write [Service] Delegate=cpu io memory pids to /etc/systemd/system/user@.service.d/delegate.conf"};
-  return {what, Health::good, "services of this user have cpu, io, memory, pids", {}};
+  return {subject, Health::good, "services of this user have cpu, io, memory, pids", {}};
 }
 
 Finding judge_user_namespaces(int error) {
   if (error == 0) return {"user namespaces", Health::good, "can be created", {}};
-  const std::string found = "cannot be created: " + std::string(std::strerror(error));
+  const std::string match = "cannot be created: " + std::string(std::strerror(error));
   if (first_line("/proc/sys/user/max_user_namespaces") == "0")
-    return {"user namespaces", Health::bad, found, "sysctl user.max_user_namespaces=65536"};
+    return {"user namespaces", Health::bad, match, "sysctl user.max_user_namespaces=65536"};
   if (first_line("/proc/sys/kernel/unprivileged_userns_clone") == "0")
-    return {"user namespaces", Health::bad, found, "sysctl kernel.unprivileged_userns_clone=1"};
-  return {"user namespaces", Health::bad, found,
+    return {"user namespaces", Health::bad, match, "sysctl kernel.unprivileged_userns_clone=1"};
+  return {"user namespaces", Health::bad, match,
           "permit clone() and unshare() in the seccomp profile of the container, or start it with --privileged"};
 }
 

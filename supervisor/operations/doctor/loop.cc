@@ -65,15 +65,15 @@ double ms(BusyTime::Span span) { return std::chrono::duration<double, std::milli
 }  // namespace
 
 Finding judge_loop(const BusyTime::Turn& longest) {
-  const std::string what = "loop";
+  const std::string subject = "loop";
   const auto minutes = BusyTime::kRemembered.count();
   if (longest.busy <= kLong)
-    return {what,
+    return {subject,
             Health::good,
             fmt::format("in the last {} minutes no client waited longer than {:.1f} ms for the work of other clients",
                         minutes, ms(longest.busy)),
             {}};
-  return {what, Health::note,
+  return {subject, Health::note,
           fmt::format("at {} no client was answered for {:.0f} ms; {:.0f} ms of that went into {}{}{}", utc(longest.at),
                       ms(longest.busy), ms(longest.worked), work_text(longest.work),
                       longest.whom.empty() ? "" : ", for ", longest.whom),

@@ -24,17 +24,18 @@ uint64_t file_system_of(const std::string& folder) {
 }
 
 Finding judge_staging(const Staging& seen) {
-  const std::string what = "staging", names = fmt::format("{}", fmt::join(seen.policies, ", "));
+  const std::string subject = "staging", names = fmt::format("{}", fmt::join(seen.policies, ", "));
   const Health health = seen.is_always_staged ? Health::bad : Health::note;
   const std::string instead = R"(, or set "workspace": {"mode": "direct", "choose": false} in these policies)";
   const std::string effect = fmt::format("staged executions (policies: {}) are refused", names);
   if (!seen.bind_root_why.empty())
-    return {what, health, fmt::format("{}: jails here cannot mount an overlay: {}", effect, seen.bind_root_why),
+    return {subject, health, fmt::format("{}: jails here cannot mount an overlay: {}", effect, seen.bind_root_why),
             "load the module overlay, with Linux 5.11 or later; in a container, let it mount overlays" + instead};
   if (const char* unfit = unfit_file_system(seen.file_system))
-    return {what, health, fmt::format("{}: {} is on {}, which cannot hold their changes", effect, seen.folder, unfit),
+    return {subject, health,
+            fmt::format("{}: {} is on {}, which cannot hold their changes", effect, seen.folder, unfit),
             "keep the state folder on ext4, XFS, Btrfs or tmpfs, in a container on a volume" + instead};
-  return {what, Health::good, fmt::format("policies that stage workspaces: {}", names), {}};
+  return {subject, Health::good, fmt::format("policies that stage workspaces: {}", names), {}};
 }
 
 }  // namespace doctor

@@ -35,13 +35,14 @@ BusiestTenants::EndKind kind_of(const ExecutionRecord& execution) {
 
 }  // namespace
 
-BusiestTenants::BusiestTenants(executions::ExecutionRegistry& registry, size_t most,
+BusiestTenants::BusiestTenants(executions::ExecutionRegistry& registry, size_t max,
                                std::function<Monotonic::time_point()> now)
-    : most_(most), now_(std::move(now)), started_(now_()) {
+    : max_(max), now_(std::move(now)), started_(now_()) {
   observing_ = registry.observe({
       .changed =
-          [this](const executions::ExecutionRecordPtr& execution, executions::ExecutionRegistry::What what) {
-            if (what == executions::ExecutionRegistry::What::ended) note(*execution);
+          [this](const executions::ExecutionRecordPtr& execution,
+                 executions::ExecutionRegistry::RegistryEvent subject) {
+            if (subject == executions::ExecutionRegistry::RegistryEvent::ended) note(*execution);
           },
       .limit_reached = [](const ExecutionRecord&, const std::string&) {},
   });
@@ -49,34 +50,33 @@ BusiestTenants::BusiestTenants(executions::ExecutionRegistry& registry, size_t m
 
 void BusiestTenants::note(const ExecutionRecord& execution) {
   const std::string& name = execution.tenant.account;
-  auto [place, is_new] = known_.try_emplace(name);
-  KnownTenant& tenant = place->second;
+  auto [slot, is_new] = tenants_.try_emplace(name);
+  KnownTenant& tenant = slot->second;
   // Old scores are not reduced; those of later executions grow instead.
   const double weight = std::exp2(std::min(Days(now_() - started_).count(), kMaxDays));
   tenant.score += weight;
   if (!tenant.is_named && name != kOtherTenants && gets_name(tenant, weight)) {
     tenant.is_named = true;
     if (!tenant.sum) tenant.sum = std::make_unique<Sum>();
-    named_.emplace(place->first, &tenant);
+    named_.emplace(slot->first, &tenant);
   }
-  Sum& sum = tenant.is_named ? *tenant.sum : others_;
+  Sum& sum = tenant.is_named ? *tenant.sum : remainder_;
   sum.ends[static_cast<size_t>(kind_of(execution))]++;
   sum.cpu_us += static_cast<uint64_t>(std::max(execution.usage.cpu_ms.value_or(0), 0.0) * 1000);
 }
 
 void BusiestTenants::forget(std::string_view tenant) {
-  const auto place = known_.find(tenant);
-  if (place == known_.end()) return;
-  named_.erase(place->first);
-  known_.erase(place);
+  const auto it = tenants_.find(tenant);
+  if (it == tenants_.end()) return;
+  named_.erase(it->first);
+  tenants_.erase(it);
 }
 
 // Takes the name of the least busy tenant away if `tenant` is clearly busier.
 bool BusiestTenants::gets_name(const KnownTenant& tenant, double weight) {
-  if (named_.size() < most_) return true;
-  const auto least = std::min_element(named_.begin(), named_.end(), [](const auto& one, const auto& other) {
-    return one.second->score < other.second->score;
-  });
+  if (named_.size() < max_) return true;
+  const auto least = std::min_element(named_.begin(), named_.end(),
+                                      [](const auto& a, const auto& b) { return a.second->score < b.second->score; });
   if (least == named_.end() || tenant.score <= least->second->score * kClearlyBusier + weight * kMoreRuns) return false;
   least->second->is_named = false;
   named_.erase(least);

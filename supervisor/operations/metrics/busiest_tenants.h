@@ -36,7 +36,7 @@ class BusiestTenants {
     uint64_t cpu_us = 0;
   };
   // `now` is the clock; tests replace it.
-  explicit BusiestTenants(executions::ExecutionRegistry& registry, size_t most = 100,
+  explicit BusiestTenants(executions::ExecutionRegistry& registry, size_t max = 100,
                           std::function<Monotonic::time_point()> now = Monotonic::now);
   BusiestTenants(const BusiestTenants&) = delete;
 
@@ -46,11 +46,11 @@ class BusiestTenants {
     for (const auto& [name, tenant] : named_) fn(name, *tenant->sum);
   }
   bool is_named(std::string_view tenant) const { return named_.contains(tenant); }
-  const Sum& others() const { return others_; }
+  const Sum& peers() const { return remainder_; }
   // For a tenant that is removed: neither its name nor its sum stay. A later tenant of that name begins at 0.
   void forget(std::string_view tenant);
   // Tenants with an execution that ended since the start.
-  size_t known() const { return known_.size(); }
+  size_t known() const { return tenants_.size(); }
 
  private:
   struct KnownTenant {
@@ -61,12 +61,12 @@ class BusiestTenants {
   void note(const executions::ExecutionRecord& execution);
   bool gets_name(const KnownTenant& tenant, double weight);
 
-  const size_t most_;
+  const size_t max_;
   const std::function<Monotonic::time_point()> now_;
   const Monotonic::time_point started_;
-  std::map<std::string, KnownTenant, std::less<>> known_;
+  std::map<std::string, KnownTenant, std::less<>> tenants_;
   std::map<std::string_view, KnownTenant*> named_;  // keys and values are those of known_
-  Sum others_;
+  Sum remainder_;
   executions::ExecutionRegistry::Observers::Place observing_;
 };
 

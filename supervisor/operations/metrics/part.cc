@@ -21,9 +21,9 @@ struct TenantSources {
 // The tenants with a name, and at the end the sum of the others. Its cost does not depend on the number of tenants.
 std::vector<TenantNumbers> tenant_numbers(const TenantSources& from) {
   std::map<std::string, TenantNumbers, std::less<>> named;
-  TenantNumbers others;
-  others.name = kOtherTenants;
-  others.sum = from.busiest.others();
+  TenantNumbers numbers;
+  numbers.name = kOtherTenants;
+  numbers.sum = from.busiest.peers();
   from.busiest.each_named([&](std::string_view name, const BusiestTenants::Sum& sum) {
     TenantNumbers& tenant = named[std::string(name)];
     tenant.name = name;
@@ -39,13 +39,13 @@ std::vector<TenantNumbers> tenant_numbers(const TenantSources& from) {
     tenant.workspace_limit_files = quota.limits().files;
   });
   from.executions.each_living([&](const executions::ExecutionRecord& execution) {
-    const auto found = named.find(execution.tenant.account);
-    TenantNumbers& tenant = found == named.end() ? others : found->second;
+    const auto it = named.find(execution.tenant.account);
+    TenantNumbers& tenant = it == named.end() ? numbers : it->second;
     (execution.stage == executions::Stage::waiting ? tenant.waiting : tenant.running)++;
   });
   std::vector<TenantNumbers> all;
   for (auto& [name, tenant] : named) all.push_back(std::move(tenant));
-  all.push_back(std::move(others));
+  all.push_back(std::move(numbers));
   return all;
 }
 

@@ -49,13 +49,13 @@ const char* run_end_name(RunEnd end) {
 }
 
 AgentRun::AgentRun(Loop& loop, http::HttpClient& client, const AgentSettings& settings, const cli::SocketPath& socket,
-                   AgentTranscript transcript, TellProgress tell)
+                   AgentTranscript transcript, ProgressReporter progress)
     : loop_(loop),
       settings_(settings),
       transcript_(std::move(transcript)),
-      tell_(std::move(tell)),
-      model_(loop, client, settings, tell_) {
-  tools_.emplace(loop, socket, RunPlace{transcript_.session(), transcript_.workspace(), transcript_.task()});
+      report_(std::move(progress)),
+      model_(loop, client, settings, report_) {
+  tools_.emplace(loop, socket, AgentTarget{transcript_.session(), transcript_.workspace(), transcript_.task()});
 }
 
 Task<AgentOutcome> AgentRun::run() {
@@ -69,10 +69,10 @@ Task<AgentOutcome> AgentRun::run() {
   co_await next_turn(loop_);  // the task that ended the run is not on the stack then
   work_.reset();
   const auto proposals = co_await tools_->close();
-  for (const auto& proposal : proposals) tell_("the changes of the run are the proposal " + printable(proposal, 64));
+  for (const auto& proposal : proposals) report_("the changes of the run are the proposal " + printable(proposal, 64));
   tools_.reset();
   auto written = transcript_.end(run_end_name(outcome_.end), outcome_.error);
-  if (!written) tell_(written.error().what);
+  if (!written) report_(written.error().what);
   co_return std::move(outcome_);
 }
 
@@ -94,17 +94,17 @@ Task<> AgentRun::work() {
 
 // Ends with the model's answer in outcome_, or has called stop().
 Task<Result<>> AgentRun::converse() {
-  CO_TRY(shown_, co_await tools_->open());
-  outcome_.is_begun = true;
+  CO_TRY(listed_tools_, co_await tools_->open());
+  outcome_.is_started = true;
   const std::string instructions = kInstructions;
   while (!over_.fired()) {
-    tell_(fmt::format("turn {}: the model is asked", outcome_.turns + 1));
-    CO_TRY(ModelReply reply, co_await model_.ask(instructions, shown_, transcript_.messages()));
+    report_(fmt::format("turn {}: the model is asked", outcome_.turns + 1));
+    CO_TRY(ModelReply reply, co_await model_.ask(instructions, listed_tools_, transcript_.messages()));
     outcome_.turns++;
     CO_CHECKED(transcript_.add({ChatMessage::Kind::model, reply.text, reply.requests, {}}));
     const bool is_counted = count(reply.usage);
-    tell_(fmt::format("turn {}: {} calls, {} tokens read, {} written", outcome_.turns, reply.requests.size(),
-                      reply.usage.in, reply.usage.out));
+    report_(fmt::format("turn {}: {} calls, {} tokens read, {} written", outcome_.turns, reply.requests.size(),
+                        reply.usage.in, reply.usage.out));
     if (reply.requests.empty()) {
       outcome_.result = std::move(reply.text);
       if (reply.is_cut) co_return fail(Code::invalid, "the model's answer was cut at its bound of one reply");
@@ -163,13 +163,14 @@ Result<> AgentRun::refuse_calls(const std::vector<ToolRequest>& requests) {
 Task<Result<>> AgentRun::make_calls(const std::vector<ToolRequest>& requests) {
   ChatMessage answers{ChatMessage::Kind::tools, {}, {}, {}};
   for (const ToolRequest& request : requests) {
-    const auto begun = Monotonic::now();
+    const auto started = Monotonic::now();
     DaemonTools::Answer answer = co_await tools_->call(request, outcome_.turns);
-    failed_calls_ = answer.told.is_error ? failed_calls_ + 1 : 0;
-    tell_(fmt::format("turn {}: {}: {} after {:.0f} ms", outcome_.turns, call_text(request),
-                      answer.told.is_error ? "failed: " + printable(answer.told.text, 160) : "ok", ms_since(begun)));
+    failed_calls_ = answer.reported.is_error ? failed_calls_ + 1 : 0;
+    report_(fmt::format("turn {}: {}: {} after {:.0f} ms", outcome_.turns, call_text(request),
+                        answer.reported.is_error ? "failed: " + printable(answer.reported.text, 160) : "ok",
+                        ms_since(started)));
     if (outcome_.output.size() < kMaxOutputBytes) outcome_.output += answer.printed;
-    answers.answers.push_back(std::move(answer.told));
+    answers.answers.push_back(std::move(answer.reported));
   }
   CO_CHECKED(transcript_.add(std::move(answers)));
   if (failed_calls_ >= settings_.bounds.errors)

@@ -27,7 +27,7 @@ struct AgentOutcome {
   std::string output;  // what the programs printed
   std::string error;   // why there is no answer; empty: there is one
   std::string hint;
-  bool is_begun = false;  // the daemon has allowed the run
+  bool is_started = false;  // the daemon has allowed the run
   unsigned turns = 0;
   TokenUsage usage;
   double cost = 0;  // by the prices of the settings
@@ -37,7 +37,7 @@ class AgentRun {
  public:
   // All references must outlive the run.
   AgentRun(Loop& loop, http::HttpClient& client, const AgentSettings& settings, const cli::SocketPath& socket,
-           AgentTranscript transcript, TellProgress tell);
+           AgentTranscript transcript, ProgressReporter progress);
   AgentRun(const AgentRun&) = delete;
 
   // Call it once.
@@ -58,10 +58,10 @@ class AgentRun {
   Loop& loop_;
   const AgentSettings& settings_;
   AgentTranscript transcript_;
-  TellProgress tell_;
+  ProgressReporter report_;
   ModelClient model_;
   std::optional<DaemonTools> tools_;
-  std::vector<ShownTool> shown_;
+  std::vector<ShownTool> listed_tools_;
   AgentOutcome outcome_;
   unsigned failed_calls_ = 0;  // in a row
   Event over_;

@@ -37,16 +37,16 @@ std::chrono::milliseconds milliseconds(double seconds) {
   return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
 }
 
-Result<AgentBounds> read_bounds(const cli::AgentArguments& given) {
+Result<AgentBounds> read_bounds(const cli::AgentArguments& arguments) {
   AgentBounds bounds;
-  TRY(const uint64_t turns, number(given.max_turns, "--max-turns", {"turns", 1, 1000, "--max-turns 20"}, 20));
-  TRY(bounds.tokens, number(given.max_tokens, "--max-tokens", {"tokens", 1, 1e12, "--max-tokens 200000"}, 0));
+  TRY(const uint64_t turns, number(arguments.max_turns, "--max-turns", {"turns", 1, 1000, "--max-turns 20"}, 20));
+  TRY(bounds.tokens, number(arguments.max_tokens, "--max-tokens", {"tokens", 1, 1e12, "--max-tokens 200000"}, 0));
   TRY(const double seconds,
-      amount(given.max_seconds, "--max-seconds", {"seconds", 0.1, 604800, "--max-seconds 600"}, 600));
-  TRY(bounds.cost, amount(given.max_cost, "--max-cost", {"money", 1e-6, 1e9, "--max-cost 0.50"}, 0));
-  TRY(const uint64_t errors, number(given.max_errors, "--max-errors", {"calls", 1, 1000, "--max-errors 5"}, 5));
-  TRY(const uint64_t retries, number(given.retries, "--retries", {"retries", 0, 100, "--retries 5"}, 5));
-  TRY(const double pause, amount(given.retry_pause, "--retry-pause", {"seconds", 0.001, 60, "--retry-pause 1"}, 1));
+      amount(arguments.max_seconds, "--max-seconds", {"seconds", 0.1, 604800, "--max-seconds 600"}, 600));
+  TRY(bounds.cost, amount(arguments.max_cost, "--max-cost", {"money", 1e-6, 1e9, "--max-cost 0.50"}, 0));
+  TRY(const uint64_t errors, number(arguments.max_errors, "--max-errors", {"calls", 1, 1000, "--max-errors 5"}, 5));
+  TRY(const uint64_t retries, number(arguments.retries, "--retries", {"retries", 0, 100, "--retries 5"}, 5));
+  TRY(const double pause, amount(arguments.retry_pause, "--retry-pause", {"seconds", 0.001, 60, "--retry-pause 1"}, 1));
   bounds.turns = static_cast<unsigned>(turns);
   bounds.errors = static_cast<unsigned>(errors);
   bounds.retries = static_cast<unsigned>(retries);
@@ -69,14 +69,14 @@ Result<std::string> read_key() {
               "give the key alone, without quotes");
 }
 
-Result<std::string> read_base_url(const cli::AgentArguments& given, ModelProvider provider) {
+Result<std::string> read_base_url(const cli::AgentArguments& arguments, ModelProvider provider) {
   const std::string set = environment("LLM_BASE_URL");
-  std::string url = !given.base_url.empty() ? given.base_url : set;
+  std::string url = !arguments.base_url.empty() ? arguments.base_url : set;
   if (url.empty()) url = provider == ModelProvider::openai ? "https://api.openai.com/v1" : "https://api.anthropic.com";
   while (url.ends_with('/')) url.pop_back();
   auto parts = http::parse_url(url);
   if (!parts)
-    return tl::unexpected(std::move(parts).error().within(given.base_url.empty() ? "LLM_BASE_URL" : "--base-url"));
+    return tl::unexpected(std::move(parts).error().within(arguments.base_url.empty() ? "LLM_BASE_URL" : "--base-url"));
   return url;
 }
 
@@ -92,21 +92,21 @@ Result<> check_key_is_hidden(const std::string& base_url, const std::string& key
 
 }  // namespace
 
-Result<AgentSettings> read_agent_settings(const cli::AgentArguments& given) {
+Result<AgentSettings> read_agent_settings(const cli::AgentArguments& arguments) {
   AgentSettings settings;
-  if (given.provider == "anthropic") settings.provider = ModelProvider::anthropic;
-  TRY(settings.base_url, read_base_url(given, settings.provider));
-  settings.model = !given.model.empty() ? given.model : environment("LLM_MODEL");
+  if (arguments.provider == "anthropic") settings.provider = ModelProvider::anthropic;
+  TRY(settings.base_url, read_base_url(arguments, settings.provider));
+  settings.model = !arguments.model.empty() ? arguments.model : environment("LLM_MODEL");
   if (settings.model.empty()) return fail(Code::invalid, "no model is named", "give --model NAME, or set LLM_MODEL");
   TRY(settings.key, read_key());
   CHECKED(check_key_is_hidden(settings.base_url, settings.key));
-  TRY(settings.bounds, read_bounds(given));
-  TRY(settings.prices.in, amount(given.price_in, "--price-in", {"money", 0, 1e9, "--price-in 2.50"}, 0));
-  TRY(settings.prices.out, amount(given.price_out, "--price-out", {"money", 0, 1e9, "--price-out 10"}, 0));
+  TRY(settings.bounds, read_bounds(arguments));
+  TRY(settings.prices.in, amount(arguments.price_in, "--price-in", {"money", 0, 1e9, "--price-in 2.50"}, 0));
+  TRY(settings.prices.out, amount(arguments.price_out, "--price-out", {"money", 0, 1e9, "--price-out 10"}, 0));
   if (settings.bounds.cost > 0 && settings.prices.in + settings.prices.out <= 0)
     return fail(Code::invalid, "--max-cost: the prices of tokens are not known",
                 "give --price-in and --price-out, for a million tokens");
-  TRY(const uint64_t tasks, number(given.tasks, "--tasks", {"tasks", 1, 256, "--tasks 4"}, 4));
+  TRY(const uint64_t tasks, number(arguments.tasks, "--tasks", {"tasks", 1, 256, "--tasks 4"}, 4));
   settings.tasks = static_cast<unsigned>(tasks);
   return settings;
 }
@@ -119,7 +119,7 @@ std::string without_key(std::string text, const std::string& key) {
 Result<std::string> read_secret_file(const std::string& path, const std::string& name) {
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file) return fail_errno(errno, name + ": open '" + path + "'", Code::invalid);
-  auto text = read_whole(file.get(), kMaxSecretBytes);
+  auto text = read_complete(file.get(), kMaxSecretBytes);
   if (!text) return tl::unexpected(std::move(text).error().within(name));
   return std::string(trimmed(*text, " \t\r\n"));
 }

@@ -21,13 +21,13 @@ class AnthropicReader : public ReplyReader {
     const std::string type = text_member(*event, "type");
     if (type == "error") return fail(Code::unavailable, "the model's server reports: " + error_text(*event));
     if (type == "message_start") read_usage(member(member(*event, "message"), "usage"));
-    if (type == "content_block_start") return begin_block(place_of(*event), member(*event, "content_block"));
-    if (type == "content_block_delta") read_delta(place_of(*event), member(*event, "delta"));
+    if (type == "content_block_start") return begin_block(position_of(*event), member(*event, "content_block"));
+    if (type == "content_block_delta") read_delta(position_of(*event), member(*event, "delta"));
     if (type == "message_delta") {
       note_stop(text_member(member(*event, "delta"), "stop_reason"));
       read_usage(member(*event, "usage"));
     }
-    if (type == "message_stop") whole_ = true;
+    if (type == "message_stop") complete_ = true;
     return {};
   }
 
@@ -38,17 +38,17 @@ class AnthropicReader : public ReplyReader {
       return fail(Code::unavailable, "the model's server reports: " + error_text(*reply));
     const Json& content = member(*reply, "content");
     if (!content.is_array()) return fail(Code::unavailable, "the reply has no content");
-    for (size_t place = 0; place < content.size(); place++) CHECKED(begin_block(place, content[place]));
+    for (size_t index = 0; index < content.size(); index++) CHECKED(begin_block(index, content[index]));
     note_stop(text_member(*reply, "stop_reason"));
     read_usage(member(*reply, "usage"));
-    whole_ = true;
+    complete_ = true;
     return {};
   }
 
  private:
-  static uint64_t place_of(const Json& event) { return number_member(event, "index"); }
+  static uint64_t position_of(const Json& event) { return number_member(event, "index"); }
 
-  Result<> begin_block(uint64_t place, const Json& block) {
+  Result<> begin_block(uint64_t index, const Json& block) {
     const std::string type = text_member(block, "type");
     if (type == "text") reply_.text += text_member(block, "text");
     if (type != "tool_use") return {};
@@ -56,16 +56,16 @@ class AnthropicReader : public ReplyReader {
     // In a stream, the input of the beginning is {} and the arguments follow.
     if (const Json& input = member(block, "input"); input.is_object() && !input.empty())
       request->arguments = dump_json(input);
-    places_[place] = reply_.requests.size() - 1;
+    indexes_[index] = reply_.requests.size() - 1;
     return {};
   }
 
-  void read_delta(uint64_t place, const Json& delta) {
+  void read_delta(uint64_t index, const Json& delta) {
     const std::string type = text_member(delta, "type");
     if (type == "text_delta") reply_.text += text_member(delta, "text");
-    const auto known = places_.find(place);
-    if (type == "input_json_delta" && known != places_.end())
-      reply_.requests[known->second].arguments += text_member(delta, "partial_json");
+    const auto it = indexes_.find(index);
+    if (type == "input_json_delta" && it != indexes_.end())
+      reply_.requests[it->second].arguments += text_member(delta, "partial_json");
   }
 
   void read_usage(const Json& usage) {
@@ -79,7 +79,7 @@ class AnthropicReader : public ReplyReader {
 
   void note_stop(const std::string& reason) { reply_.is_cut = reason == "max_tokens"; }
 
-  std::map<uint64_t, size_t> places_;  // in reply_.requests, by the place of the content block
+  std::map<uint64_t, size_t> indexes_;  // in reply_.requests, by the place of the content block
 };
 
 class AnthropicFormat : public ModelFormat {
@@ -95,14 +95,14 @@ class AnthropicFormat : public ModelFormat {
                const std::vector<ChatMessage>& messages) const override {
     Json all = Json::array();
     for (const ChatMessage& message : messages) append(all, message);
-    Json shown = Json::array();
+    Json output = Json::array();
     for (const ShownTool& tool : tools)
-      shown.push_back({{"name", tool.name}, {"description", tool.description}, {"input_schema", tool.schema}});
+      output.push_back({{"name", tool.name}, {"description", tool.description}, {"input_schema", tool.schema}});
     return {{"model", model},
             {"max_tokens", kMaxReplyTokens},
             {"system", instructions},
             {"messages", std::move(all)},
-            {"tools", std::move(shown)},
+            {"tools", std::move(output)},
             {"stream", true}};
   }
 

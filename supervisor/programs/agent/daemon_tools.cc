@@ -18,22 +18,22 @@ constexpr std::array<std::string_view, 3> kShownTools = {"execute_code", "search
 constexpr char kExecute[] = "execute_code";
 // The session is this program's. The result of a background execution is a resource, which no shown tool reads.
 constexpr const char* kOwnArguments[] = {"session", "background"};
-constexpr size_t kMaxToldBytes = 32 << 10;     // of one answer, for the model
-constexpr size_t kMaxPrintedBytes = 64 << 10;  // of one program
+constexpr size_t kMaxReportedBytes = 32 << 10;  // of one answer, for the model
+constexpr size_t kMaxPrintedBytes = 64 << 10;   // of one program
 constexpr size_t kMaxDescriptionBytes = 200;
 constexpr auto kPatience = std::chrono::seconds(5);  // for the daemon to end the sessions
 
-std::string cut_text(std::string_view text, size_t most) {
-  const std::string_view begin = text.substr(0, most);
+std::string cut_text(std::string_view text, size_t max) {
+  const std::string_view begin = text.substr(0, max);
   return std::string(begin.substr(0, whole_utf8_prefix(begin)));
 }
 
 // The beginning and the end of a text that is too long for the model.
-std::string told_text(const std::string& text) {
-  if (text.size() <= kMaxToldBytes) return text;
-  const std::string begin = cut_text(text, kMaxToldBytes * 3 / 4);
-  const std::string end = valid_utf8(std::string_view(text).substr(text.size() - kMaxToldBytes / 4));
-  const size_t left_out = text.size() - begin.size() - kMaxToldBytes / 4;
+std::string report_text(const std::string& text) {
+  if (text.size() <= kMaxReportedBytes) return text;
+  const std::string begin = cut_text(text, kMaxReportedBytes * 3 / 4);
+  const std::string end = valid_utf8(std::string_view(text).substr(text.size() - kMaxReportedBytes / 4));
+  const size_t left_out = text.size() - begin.size() - kMaxReportedBytes / 4;
   return fmt::format("{}\n[... {} bytes are left out here: print less, or write a file and read parts of it ...]\n{}",
                      begin, left_out, end);
 }
@@ -80,8 +80,8 @@ bool is_shown_tool(std::string_view name) {
   return std::find(kShownTools.begin(), kShownTools.end(), name) != kShownTools.end();
 }
 
-DaemonTools::DaemonTools(Loop& loop, cli::SocketPath socket, RunPlace place)
-    : loop_(loop), socket_(std::move(socket)), place_(std::move(place)) {}
+DaemonTools::DaemonTools(Loop& loop, cli::SocketPath socket, AgentTarget position)
+    : loop_(loop), socket_(std::move(socket)), target_(std::move(position)) {}
 
 DaemonTools::~DaemonTools() { cancel_running(); }
 
@@ -129,10 +129,10 @@ Json DaemonTools::meta(const std::string& description) const {
   Json meta = {{"io.modelcontextprotocol/protocolVersion", "2026-07-28"},
                {"io.modelcontextprotocol/clientCapabilities", Json::object()},
                {"io.modelcontextprotocol/clientInfo", {{"name", "warder agent"}, {"version", kWarderVersion}}}};
-  if (!place_.workspace.empty()) meta["org.warder/workspace"] = place_.workspace;
+  if (!target_.workspace.empty()) meta["org.warder/workspace"] = target_.workspace;
   if (description.empty()) return meta;
   meta["org.warder/task"] = description;
-  meta["org.warder/session-description"] = cut_text(place_.task, kMaxDescriptionBytes);
+  meta["org.warder/session-description"] = cut_text(target_.task, kMaxDescriptionBytes);
   return meta;
 }
 
@@ -157,10 +157,10 @@ Task<Result<Json>> DaemonTools::request(const char* method, Json params) {
 
 // The message with this id. There is no time limit: the run has one, and the daemon limits each execution.
 Task<Result<Json>> DaemonTools::answer_to(int64_t id) {
-  constexpr char kGone[] = "warderd closed the connection before it answered; the call may have run";
+  constexpr char kConnectionClosed[] = "warderd closed the connection before it answered; the call may have run";
   for (;;) {
     const auto state = out_.flush(daemon_.get());
-    if (state == cli::LineOutbox::State::broken) co_return fail(Code::unavailable, kGone);
+    if (state == cli::LineOutbox::State::broken) co_return fail(Code::unavailable, kConnectionClosed);
     if (state == cli::LineOutbox::State::drained) break;
     co_await daemon_.writable();
   }
@@ -170,7 +170,7 @@ Task<Result<Json>> DaemonTools::answer_to(int64_t id) {
       co_await daemon_.readable();
       continue;
     }
-    if (got <= 0) co_return fail(Code::unavailable, kGone);
+    if (got <= 0) co_return fail(Code::unavailable, kConnectionClosed);
     while (const auto line = in_.next()) {
       if (line->oversized) co_return fail(Code::internal, "the answer of warderd is longer than 16 MiB");
       auto message = parse_json(line->text);
@@ -183,26 +183,26 @@ Task<Result<Json>> DaemonTools::answer_to(int64_t id) {
 }
 
 Task<Result<std::vector<ShownTool>>> DaemonTools::open() {
-  std::vector<ShownTool> shown;
+  std::vector<ShownTool> shown_tools;
   Json params = {{"_meta", meta({})}};
   CO_TRY(const Json list, co_await request("tools/list", params));
   // A workspace that the policy does not allow is refused here, not in each call of the model.
-  if (!place_.workspace.empty()) CO_CHECKED(co_await request("resources/list", std::move(params)));
+  if (!target_.workspace.empty()) CO_CHECKED(co_await request("resources/list", std::move(params)));
   if (const Json& tools = member(list, "tools"); tools.is_array()) {
     for (const Json& tool : tools) {
       const std::string name = text_member(tool, "name");
       if (!is_shown_tool(name)) continue;
-      ShownTool one{name, text_member(tool, "description"), member(tool, "inputSchema")};
-      if (name == kExecute && one.schema.contains("properties"))
-        for (const char* own : kOwnArguments) one.schema["properties"].erase(own);
+      ShownTool shown_tool{name, text_member(tool, "description"), member(tool, "inputSchema")};
+      if (name == kExecute && shown_tool.schema.contains("properties"))
+        for (const char* own : kOwnArguments) shown_tool.schema["properties"].erase(own);
       names_.push_back(name);
-      shown.push_back(std::move(one));
+      shown_tools.push_back(std::move(shown_tool));
     }
   }
   if (std::find(names_.begin(), names_.end(), kExecute) == names_.end())
     co_return fail(Code::denied, "warderd does not list the tool execute_code",
                    "the policy of your user must allow it: warder policy explain --tool execute_code");
-  co_return shown;
+  co_return shown_tools;
 }
 
 // All programs of a run are in its session, which keeps their variables and has their log. A session runs one language,
@@ -210,45 +210,46 @@ Task<Result<std::vector<ShownTool>>> DaemonTools::open() {
 void DaemonTools::place_in_session(const std::string& tool, Json& arguments) {
   if (tool != kExecute) return;
   for (const char* own : kOwnArguments) arguments.erase(own);
-  const Json& given = member(arguments, "language");
-  const std::string language = given.is_string() ? given.get<std::string>() : "python";
+  const Json& params = member(arguments, "language");
+  const std::string language = params.is_string() ? params.get<std::string>() : "python";
   if (language == "python") {
-    arguments["session"] = place_.session;
+    arguments["session"] = target_.session;
   } else if (!arguments.contains("fork") && (language == "javascript" || language == "typescript")) {
-    arguments["session"] = place_.session + (language == "javascript" ? "-js" : "-ts");
+    arguments["session"] = target_.session + (language == "javascript" ? "-js" : "-ts");
   } else {
     arguments.erase("reset_session");
   }
   if (arguments.contains("session")) sessions_[arguments["session"].get<std::string>()] = language;
 }
 
-Task<DaemonTools::Answer> DaemonTools::call(const ToolRequest& asked, unsigned turn) {
-  Answer answer{{asked.id, asked.name, {}, true}, {}};
-  if (std::find(names_.begin(), names_.end(), asked.name) == names_.end()) {
-    answer.told.text =
-        fmt::format("there is no tool '{}'; the tools are {}", printable(asked.name, 64), fmt::join(names_, ", "));
+Task<DaemonTools::Answer> DaemonTools::call(const ToolRequest& tool_request, unsigned turn) {
+  Answer answer{{tool_request.id, tool_request.name, {}, true}, {}};
+  if (std::find(names_.begin(), names_.end(), tool_request.name) == names_.end()) {
+    answer.reported.text = fmt::format("there is no tool '{}'; the tools are {}", printable(tool_request.name, 64),
+                                       fmt::join(names_, ", "));
     co_return answer;
   }
-  auto arguments = parse_json(asked.arguments.empty() ? std::string_view("{}") : std::string_view(asked.arguments));
+  auto arguments =
+      parse_json(tool_request.arguments.empty() ? std::string_view("{}") : std::string_view(tool_request.arguments));
   if (!arguments || !arguments->is_object()) {
-    answer.told.text =
+    answer.reported.text =
         arguments ? "the arguments are not a JSON object" : "the arguments are " + arguments.error().what;
     co_return answer;
   }
-  place_in_session(asked.name, *arguments);
-  Json params = {{"name", asked.name},
+  place_in_session(tool_request.name, *arguments);
+  Json params = {{"name", tool_request.name},
                  {"arguments", *std::move(arguments)},
                  {"_meta", meta(fmt::format("turn {} of the agent", turn))}};
   auto result = co_await request("tools/call", std::move(params));
   if (!result) {
-    answer.told.text = result.error().what;
-    if (!result.error().hint.empty()) answer.told.text += "; " + result.error().hint;
+    answer.reported.text = result.error().what;
+    if (!result.error().hint.empty()) answer.reported.text += "; " + result.error().hint;
     co_return answer;
   }
   const std::string text = joined_content(*result);
-  if (asked.name == kExecute) answer.printed = printed_lines(program_answer(*result));
-  answer.told.text = told_text(text);
-  answer.told.is_error = member(*result, "isError") == Json(true);
+  if (tool_request.name == kExecute) answer.printed = printed_lines(program_answer(*result));
+  answer.reported.text = report_text(text);
+  answer.reported.is_error = member(*result, "isError") == Json(true);
   co_return answer;
 }
 

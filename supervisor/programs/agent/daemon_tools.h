@@ -19,7 +19,7 @@
 namespace agent {
 
 // What the calls of a run have in common.
-struct RunPlace {
+struct AgentTarget {
   std::string session;    // of Python; other languages have sessions of their own
   std::string workspace;  // empty: the user's own
   std::string task;       // describes the session in the daemon's log
@@ -28,7 +28,7 @@ struct RunPlace {
 class DaemonTools {
  public:
   // `loop` must outlive the tools.
-  DaemonTools(Loop& loop, cli::SocketPath socket, RunPlace place);
+  DaemonTools(Loop& loop, cli::SocketPath socket, AgentTarget position);
   ~DaemonTools();
   DaemonTools(const DaemonTools&) = delete;
   DaemonTools& operator=(const DaemonTools&) = delete;
@@ -37,7 +37,7 @@ class DaemonTools {
   Task<Result<std::vector<ShownTool>>> open();
 
   struct Answer {
-    ToolAnswer told;
+    ToolAnswer reported;
     std::string printed;  // what the program printed; of execute_code
   };
   // Calls a tool. A call that cannot be made, or fails, is an answer with is_error. `turn`: for the session's log.
@@ -57,7 +57,7 @@ class DaemonTools {
 
   Loop& loop_;
   const cli::SocketPath socket_;
-  const RunPlace place_;
+  const AgentTarget target_;
   AsyncFd daemon_;
   cli::LineReader in_;
   cli::LineOutbox out_;

@@ -154,9 +154,9 @@ Task<JsonServer::Received> JsonServer::receive(AsyncFd& client, http::RequestPar
     }
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) co_return Received::end;
-    for (std::string_view left(bytes.data(), static_cast<size_t>(got));;) {
-      left.remove_prefix(parser.feed(left));
-      const bool has_head = parser.state() == State::body || parser.state() == State::whole;
+    for (std::string_view remaining(bytes.data(), static_cast<size_t>(got));;) {
+      remaining.remove_prefix(parser.feed(remaining));
+      const bool has_head = parser.state() == State::body || parser.state() == State::full;
       if (parser.state() == State::refused) {
         refusal = json_refusal(parser.refused().status, parser.refused().why);
         co_return Received::refusal;
@@ -169,8 +169,8 @@ Task<JsonServer::Received> JsonServer::receive(AsyncFd& client, http::RequestPar
         if (parser.request().expects_continue)
           (void)::send(client.get(), "HTTP/1.1 100 Continue\r\n\r\n", 25, MSG_NOSIGNAL | MSG_DONTWAIT);
       }
-      if (parser.state() == State::whole) co_return Received::request;
-      if (left.empty()) break;
+      if (parser.state() == State::full) co_return Received::request;
+      if (remaining.empty()) break;
     }
   }
 }

@@ -63,12 +63,12 @@ int exit_status_of(RunEnd end) {
 }
 
 // The text of the task; empty: none is given.
-Result<std::string> read_task(const cli::AgentArguments& given) {
-  std::string text = given.task;
-  if (!given.file.empty()) {
-    const Fd file(given.file == "-" ? ::dup(STDIN_FILENO) : ::open(given.file.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!file) return fail_errno(errno, "--file: open '" + given.file + "'", Code::invalid);
-    auto read = read_whole(file.get(), kMaxTaskBytes);
+Result<std::string> read_task(const cli::AgentArguments& arguments) {
+  std::string text = arguments.task;
+  if (!arguments.file.empty()) {
+    const Fd file(arguments.file == "-" ? ::dup(STDIN_FILENO) : ::open(arguments.file.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file) return fail_errno(errno, "--file: open '" + arguments.file + "'", Code::invalid);
+    auto read = read_complete(file.get(), kMaxTaskBytes);
     if (!read) return tl::unexpected(std::move(read).error().within("--file"));
     text = *std::move(read);
   }
@@ -76,14 +76,14 @@ Result<std::string> read_task(const cli::AgentArguments& given) {
   return valid_utf8(trimmed(text, " \t\r\n"));
 }
 
-Result<AgentTranscript> open_conversation(const cli::AgentArguments& given, const std::string& model) {
-  TRY(const std::string task, read_task(given));
-  if (given.resume.empty()) {
+Result<AgentTranscript> open_conversation(const cli::AgentArguments& arguments, const std::string& model) {
+  TRY(const std::string task, read_task(arguments));
+  if (arguments.resume.empty()) {
     if (task.empty()) return fail(Code::invalid, "a TASK, or --file FILE, is missing", "see: warder agent run --help");
-    return AgentTranscript::begin(agent::new_session_name(), given.workspace, model, task);
+    return AgentTranscript::begin(agent::new_session_name(), arguments.workspace, model, task);
   }
-  TRY(AgentTranscript transcript, AgentTranscript::resume(given.resume));
-  if (!given.workspace.empty() && given.workspace != transcript.workspace())
+  TRY(AgentTranscript transcript, AgentTranscript::resume(arguments.resume));
+  if (!arguments.workspace.empty() && arguments.workspace != transcript.workspace())
     return fail(Code::invalid, "--workspace: the run has the workspace '" + transcript.workspace() + "'",
                 "leave --workspace out");
   CHECKED(transcript.continue_with(task));
@@ -119,10 +119,11 @@ void print_outcome(const agent::AgentOutcome& outcome, const std::string& sessio
   cli::print_text(stderr, text + "  continue with: warder agent run --resume " + session + "\n");
 }
 
-Result<int> run_task(Loop& loop, const cli::AgentArguments& given, const cli::SocketPath& socket, AsyncFd& signals) {
-  TRY(const agent::AgentSettings settings, agent::read_agent_settings(given));
+Result<int> run_task(Loop& loop, const cli::AgentArguments& arguments, const cli::SocketPath& socket,
+                     AsyncFd& signals) {
+  TRY(const agent::AgentSettings settings, agent::read_agent_settings(arguments));
   TRY(const auto client, http::HttpClient::open(loop));
-  TRY(AgentTranscript transcript, open_conversation(given, settings.model));
+  TRY(AgentTranscript transcript, open_conversation(arguments, settings.model));
   const std::string session = transcript.session();
   print_progress("session " + session);
   AgentRun run(loop, *client, settings, socket, std::move(transcript), print_progress);
@@ -130,7 +131,7 @@ Result<int> run_task(Loop& loop, const cli::AgentArguments& given, const cli::So
   loop.spawn(drive(loop, run, signals, outcome));
   loop.run();
   loop.cancel_all();
-  print_outcome(outcome, session, given.json);
+  print_outcome(outcome, session, arguments.json);
   return exit_status_of(outcome.end);
 }
 
@@ -141,21 +142,22 @@ Task<> serve_until_signal(Loop& loop, agent::TaskServer& server, AsyncFd& signal
   loop.stop();
 }
 
-Result<int> serve_tasks(Loop& loop, const cli::AgentArguments& given, const cli::SocketPath& socket, AsyncFd& signals) {
-  TRY(const agent::AgentSettings settings, agent::read_agent_settings(given));
-  const bool is_tcp = !given.listen.starts_with("unix:");
-  if (is_tcp && given.token_file.empty())
+Result<int> serve_tasks(Loop& loop, const cli::AgentArguments& arguments, const cli::SocketPath& socket,
+                        AsyncFd& signals) {
+  TRY(const agent::AgentSettings settings, agent::read_agent_settings(arguments));
+  const bool is_tcp = !arguments.listen.starts_with("unix:");
+  if (is_tcp && arguments.token_file.empty())
     return fail(Code::invalid, "--listen: clients over TCP need a token",
                 "give --token-file FILE, or listen on unix:PATH");
   std::string token;
-  if (!given.token_file.empty()) {
-    TRY(token, agent::read_task_token(given.token_file));
+  if (!arguments.token_file.empty()) {
+    TRY(token, agent::read_task_token(arguments.token_file));
   }
   TRY(const auto client, http::HttpClient::open(loop));
-  TRY(agent::TaskSocket listening, agent::open_task_socket(given.listen));
+  TRY(agent::TaskSocket listening, agent::open_task_socket(arguments.listen));
   agent::TaskServer server(loop, *client, settings, socket, listening.address, token, print_progress);
   CHECKED(server.open(std::move(listening.socket)));
-  print_progress("listens on " + given.listen);
+  print_progress("listens on " + arguments.listen);
   loop.spawn(serve_until_signal(loop, server, signals));
   loop.run();
   loop.cancel_all();
@@ -163,14 +165,14 @@ Result<int> serve_tasks(Loop& loop, const cli::AgentArguments& given, const cli:
   return 0;
 }
 
-Result<int> run_program(const cli::AgentCommands& commands, const cli::AgentArguments& given,
+Result<int> run_program(const cli::AgentCommands& commands, const cli::AgentArguments& arguments,
                         const cli::SocketPath& socket) {
   Loop loop;
   TRY(AsyncFd signals, catch_ending_signals(loop));
-  if (*commands.run && !given.listen.empty())
+  if (*commands.run && !arguments.listen.empty())
     return fail(Code::invalid, "--listen: agent run does one task", "leave out --listen or run");
-  if (*commands.run) return run_task(loop, given, socket, signals);
-  if (!given.listen.empty()) return serve_tasks(loop, given, socket, signals);
+  if (*commands.run) return run_task(loop, arguments, socket, signals);
+  if (!arguments.listen.empty()) return serve_tasks(loop, arguments, socket, signals);
   return fail(Code::invalid, "a command is missing: run, or --listen", "see: warder agent --help");
 }
 
@@ -183,15 +185,15 @@ int main(int argc, char** argv) {
   app.fallthrough();
   std::string socket;
   admin::declare_socket(app, socket);
-  cli::AgentArguments given;
-  const cli::AgentCommands commands = cli::declare_agent(app, given);
+  cli::AgentArguments arguments;
+  const cli::AgentCommands commands = cli::declare_agent(app, arguments);
   try {
     app.parse(argc, argv);
-  } catch (const CLI::Success& asked) {  // --help, --version
-    return app.exit(asked);
+  } catch (const CLI::Success& requested) {  // --help, --version
+    return app.exit(requested);
   } catch (const CLI::ParseError& wrong) {
     return complain(cli::usage_error(app, wrong));
   }
-  const auto status = run_program(commands, given, cli::find_socket(socket));
+  const auto status = run_program(commands, arguments, cli::find_socket(socket));
   return status ? *status : complain(status.error());
 }

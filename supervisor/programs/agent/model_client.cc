@@ -21,7 +21,7 @@ constexpr size_t kMaxEventBytes = 4 << 20;
 constexpr size_t kMaxRefusalBytes = 64 << 10;
 constexpr size_t kMaxShownBytes = 400;
 constexpr auto kMaxPause = 60'000ms;
-constexpr auto kMaxAsked = 600'000ms;  // a longer Retry-After ends the run
+constexpr auto kMaxRetryAfter = 600'000ms;  // a longer Retry-After ends the run
 
 std::string_view media_type(const http::ReplyHead& head) {
   const std::string_view type = head.header("content-type");
@@ -50,12 +50,12 @@ std::optional<std::chrono::milliseconds> retry_after(std::string_view value) {
   tm date{};
   const char* rest = ::strptime(text.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &date);
   if (!rest || *rest != '\0') return std::nullopt;
-  const int64_t left = static_cast<int64_t>(::timegm(&date)) - static_cast<int64_t>(::time(nullptr));
-  return std::chrono::seconds(std::max<int64_t>(0, left));
+  const int64_t remaining = static_cast<int64_t>(::timegm(&date)) - static_cast<int64_t>(::time(nullptr));
+  return std::chrono::seconds(std::max<int64_t>(0, remaining));
 }
 
-ModelClient::ModelClient(Loop& loop, http::HttpClient& client, const AgentSettings& settings, TellProgress tell)
-    : loop_(loop), client_(client), settings_(settings), tell_(std::move(tell)) {
+ModelClient::ModelClient(Loop& loop, http::HttpClient& client, const AgentSettings& settings, ProgressReporter progress)
+    : loop_(loop), client_(client), settings_(settings), report_(std::move(progress)) {
   format_ = settings.provider == ModelProvider::anthropic ? anthropic_format() : openai_format();
 }
 
@@ -72,12 +72,12 @@ Task<Result<ModelReply>> ModelClient::ask(const std::string& instructions, const
       co_return tl::unexpected(std::move(error));
     }
     const auto wait = attempt.wait.value_or(pause);
-    if (wait > kMaxAsked) {
+    if (wait > kMaxRetryAfter) {
       error.what += fmt::format("; it asks to wait for {}", seconds_text(wait));
       error.hint = "resume the run later";
       co_return tl::unexpected(std::move(error));
     }
-    tell_(fmt::format("{}; asked again in {}", error.what, seconds_text(wait)));
+    report_(fmt::format("{}; asked again in {}", error.what, seconds_text(wait)));
     co_await sleep_for(loop_, wait);
     pause = std::min(pause * 2, std::chrono::milliseconds(kMaxPause));
   }
@@ -125,8 +125,8 @@ Task<ModelClient::Attempt> ModelClient::refused(http::Exchange& exchange, const 
     body += *part;
   }
   const auto parsed = parse_json(body);
-  const std::string said = parsed ? error_text(*parsed) : std::string();
-  const std::string shown = without_key(printable(said.empty() ? body : said, kMaxShownBytes), settings_.key);
+  const std::string reply = parsed ? error_text(*parsed) : std::string();
+  const std::string text = without_key(printable(reply.empty() ? body : reply, kMaxShownBytes), settings_.key);
   Attempt attempt;
   attempt.may_repeat = is_temporary(head.status);
   attempt.wait = retry_after(head.header("retry-after"));
@@ -138,13 +138,13 @@ Task<ModelClient::Attempt> ModelClient::refused(http::Exchange& exchange, const 
   } else if (head.status == 404) {
     hint = "check --base-url, --provider and --model";
   }
-  attempt.reply = fail(code, fmt::format("the model's server answers with status {}: {}", head.status, shown), hint);
+  attempt.reply = fail(code, fmt::format("the model's server answers with status {}: {}", head.status, text), hint);
   co_return attempt;
 }
 
 Task<Result<ModelReply>> ModelClient::read_stream(http::Exchange& exchange) {
   const auto reader = format_->reader(
-      [this](const std::string& name) { tell_(fmt::format("the model writes a call of {}", printable(name, 64))); });
+      [this](const std::string& name) { report_(fmt::format("the model writes a call of {}", printable(name, 64))); });
   http::EventStream events(kMaxEventBytes);
   for (;;) {
     auto part = co_await exchange.read();

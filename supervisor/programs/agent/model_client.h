@@ -19,12 +19,12 @@
 namespace agent {
 
 // One line of progress for people.
-using TellProgress = std::function<void(const std::string& line)>;
+using ProgressReporter = std::function<void(const std::string& line)>;
 
 class ModelClient {
  public:
   // All references must outlive the client.
-  ModelClient(Loop& loop, http::HttpClient& client, const AgentSettings& settings, TellProgress tell);
+  ModelClient(Loop& loop, http::HttpClient& client, const AgentSettings& settings, ProgressReporter progress);
   ModelClient(const ModelClient&) = delete;
 
   Task<Result<ModelReply>> ask(const std::string& instructions, const std::vector<ShownTool>& tools,
@@ -44,7 +44,7 @@ class ModelClient {
   Loop& loop_;
   http::HttpClient& client_;
   const AgentSettings& settings_;
-  TellProgress tell_;
+  ProgressReporter report_;
   std::unique_ptr<ModelFormat> format_;
 };
 

@@ -32,7 +32,7 @@ class ReplyReader {
   // The body of a reply without a stream.
   virtual Result<> read_body(std::string_view body) = 0;
   // Whether the reply has ended as it should. A stream that ends earlier is broken.
-  bool is_whole() const { return whole_; }
+  bool is_whole() const { return complete_; }
   ModelReply take() { return std::move(reply_); }
 
  protected:
@@ -40,7 +40,7 @@ class ReplyReader {
   Result<ToolRequest*> begin_request(std::string id, std::string name);
 
   ModelReply reply_;
-  bool whole_ = false;
+  bool complete_ = false;
   OnRequest on_request_;
 };
 

@@ -34,7 +34,7 @@ class OpenAiReader : public ReplyReader {
 
   Result<> read_event(std::string_view data) override {
     if (data == "[DONE]") {
-      whole_ = true;
+      complete_ = true;
       return {};
     }
     auto event = parse_json(data);
@@ -65,7 +65,7 @@ class OpenAiReader : public ReplyReader {
     if (const Json& calls = member(message, "tool_calls"); calls.is_array())
       for (const Json& call : calls) CHECKED(read_part(call));
     note_finish(text_member(choices[0], "finish_reason"));
-    whole_ = true;
+    complete_ = true;
     return {};
   }
 
@@ -79,7 +79,7 @@ class OpenAiReader : public ReplyReader {
   // A server may end its stream without [DONE].
   void note_finish(const std::string& reason) {
     if (reason.empty()) return;
-    whole_ = true;
+    complete_ = true;
     reply_.is_cut = reason == "length";
   }
 
@@ -87,19 +87,19 @@ class OpenAiReader : public ReplyReader {
   Result<> read_part(const Json& part) {
     const Json& function = member(part, "function");
     const std::string id = text_member(part, "id"), name = text_member(function, "name");
-    const Json& given = member(part, "index");
-    const bool is_indexed = given.is_number_unsigned();
-    const uint64_t index = is_indexed ? given.get<uint64_t>() : reply_.requests.size();
-    auto known = places_.find(index);
-    if (known == places_.end()) {
+    const Json& params = member(part, "index");
+    const bool is_indexed = params.is_number_unsigned();
+    const uint64_t index = is_indexed ? params.get<uint64_t>() : reply_.requests.size();
+    auto it = indexes_.find(index);
+    if (it == indexes_.end()) {
       CHECKED(begin_request(id, name));
-      known = places_.emplace(index, reply_.requests.size() - 1).first;
+      it = indexes_.emplace(index, reply_.requests.size() - 1).first;
     }
-    reply_.requests[known->second].arguments += text_member(function, "arguments");
+    reply_.requests[it->second].arguments += text_member(function, "arguments");
     return {};
   }
 
-  std::map<uint64_t, size_t> places_;  // in reply_.requests, by the index of the stream
+  std::map<uint64_t, size_t> indexes_;  // in reply_.requests, by the index of the stream
 };
 
 class OpenAiFormat : public ModelFormat {
@@ -113,14 +113,14 @@ class OpenAiFormat : public ModelFormat {
                const std::vector<ChatMessage>& messages) const override {
     Json all = Json::array({{{"role", "system"}, {"content", instructions}}});
     for (const ChatMessage& message : messages) append(all, message);
-    Json shown = Json::array();
+    Json output = Json::array();
     for (const ShownTool& tool : tools)
-      shown.push_back(
+      output.push_back(
           {{"type", "function"},
            {"function", {{"name", tool.name}, {"description", tool.description}, {"parameters", tool.schema}}}});
     return {{"model", model},
             {"messages", std::move(all)},
-            {"tools", std::move(shown)},
+            {"tools", std::move(output)},
             {"stream", true},
             {"stream_options", {{"include_usage", true}}}};
   }
@@ -136,13 +136,13 @@ class OpenAiFormat : public ModelFormat {
         all.push_back({{"role", "user"}, {"content", message.text}});
         return;
       case ChatMessage::Kind::model: {
-        Json said = {{"role", "assistant"}, {"content", message.text}};
+        Json reply = {{"role", "assistant"}, {"content", message.text}};
         for (const ToolRequest& request : message.requests)
-          said["tool_calls"].push_back(
+          reply["tool_calls"].push_back(
               {{"id", request.id},
                {"type", "function"},
                {"function", {{"name", request.name}, {"arguments", dump_json(arguments_object(request))}}}});
-        all.push_back(std::move(said));
+        all.push_back(std::move(reply));
         return;
       }
       case ChatMessage::Kind::tools:

@@ -19,11 +19,11 @@ constexpr size_t kFreeConnections = 32;  // beside those that wait for a task
 constexpr char kTasks[] = "/task";
 
 // The time of the comparison does not depend on the place of the first difference.
-bool is_same_secret(std::string_view given, std::string_view expected) {
-  if (given.size() != expected.size()) return false;
+bool is_same_secret(std::string_view text, std::string_view expected) {
+  if (text.size() != expected.size()) return false;
   unsigned char differences = 0;
-  for (size_t i = 0; i < given.size(); i++)
-    differences = static_cast<unsigned char>(differences | (given[i] ^ expected[i]));
+  for (size_t i = 0; i < text.size(); i++)
+    differences = static_cast<unsigned char>(differences | (text[i] ^ expected[i]));
   return differences == 0;
 }
 
@@ -34,7 +34,7 @@ bool is_json(const http::IncomingRequest& head) {
 
 // A run that has begun is an answer, however it ended. Otherwise the daemon has refused it, or does not answer.
 int status_of(const AgentOutcome& outcome) {
-  if (outcome.is_begun) return 200;
+  if (outcome.is_started) return 200;
   return outcome.end == RunEnd::failed ? 403 : 503;
 }
 
@@ -60,14 +60,14 @@ Result<TaskOrder> read_order(const std::string& body) {
 }  // namespace
 
 TaskServer::TaskServer(Loop& loop, http::HttpClient& client, const AgentSettings& settings,
-                       const cli::SocketPath& daemon, std::string address, std::string token, TellProgress tell)
+                       const cli::SocketPath& daemon, std::string address, std::string token, ProgressReporter progress)
     : loop_(loop),
       client_(client),
       settings_(settings),
       daemon_(daemon),
       address_(std::move(address)),
       token_(std::move(token)),
-      tell_(std::move(tell)),
+      report_(std::move(progress)),
       runs_(loop) {}
 
 Result<> TaskServer::open(Fd socket) {
@@ -88,9 +88,8 @@ Task<> TaskServer::finish() {
 
 bool TaskServer::has_token(const http::IncomingRequest& head) const {
   constexpr std::string_view kScheme = "Bearer ";
-  const std::string* given = head.field("authorization");
-  return given && given->starts_with(kScheme) &&
-         is_same_secret(std::string_view(*given).substr(kScheme.size()), token_);
+  const std::string* text = head.field("authorization");
+  return text && text->starts_with(kScheme) && is_same_secret(std::string_view(*text).substr(kScheme.size()), token_);
 }
 
 std::optional<JsonReply> TaskServer::check(const http::IncomingRequest& head) {
@@ -128,9 +127,9 @@ Task<JsonReply> TaskServer::post_task(const std::string& body) {
   if (!order) co_return json_refusal(400, order.error().what);
   if (running_.size() >= settings_.tasks)
     co_return json_refusal(503, fmt::format("{} tasks run already", running_.size()), "Retry-After: 5\r\n");
-  auto begun = begin(order->user, order->text);
-  if (!begun) co_return json_refusal(503, begun.error().what);
-  const TaskPtr task = *std::move(begun);
+  auto it = begin(order->user, order->text);
+  if (!it) co_return json_refusal(503, it.error().what);
+  const TaskPtr task = *std::move(it);
   if (order->is_background) {
     keep(task);
     JsonReply accepted{202, {{"id", task->id}, {"state", "running"}, {"session", task->session}}, {}};
@@ -151,9 +150,9 @@ Task<JsonReply> TaskServer::post_task(const std::string& body) {
 }
 
 JsonReply TaskServer::get_task(const std::string& id) const {
-  const auto found = kept_.find(id);
-  if (found == kept_.end()) return json_refusal(404, "there is no background task with this id");
-  const ServedTask& task = *found->second;
+  const auto it = tasks_.find(id);
+  if (it == tasks_.end()) return json_refusal(404, "there is no background task with this id");
+  const ServedTask& task = *it->second;
   if (!task.over.fired()) return {200, {{"id", id}, {"state", "running"}, {"session", task.session}}, {}};
   Json body = {{"id", id}, {"state", "ended"}};
   body.update(outcome_json(task.outcome, task.session));
@@ -165,9 +164,9 @@ Result<TaskServer::TaskPtr> TaskServer::begin(const std::string& user, const std
   task->id = random_hex(16);
   TRY(AgentTranscript transcript, AgentTranscript::begin(new_session_name(), user, settings_.model, text));
   task->session = transcript.session();
-  auto tell = [this, id = task->id.substr(0, 8)](const std::string& line) { tell_("task " + id + ": " + line); };
-  tell(fmt::format("user {}, session {}", printable(user, 64), task->session));
-  task->run = std::make_unique<AgentRun>(loop_, client_, settings_, daemon_, std::move(transcript), std::move(tell));
+  auto report = [this, id = task->id.substr(0, 8)](const std::string& line) { report_("task " + id + ": " + line); };
+  report(fmt::format("user {}, session {}", printable(user, 64), task->session));
+  task->run = std::make_unique<AgentRun>(loop_, client_, settings_, daemon_, std::move(transcript), std::move(report));
   running_.emplace(task->id, task);
   runs_.spawn(drive(task));
   return task;
@@ -175,7 +174,7 @@ Result<TaskServer::TaskPtr> TaskServer::begin(const std::string& user, const std
 
 Task<> TaskServer::drive(TaskPtr task) {
   task->outcome = co_await task->run->run();
-  tell_(fmt::format("task {}: ended: {}", task->id.substr(0, 8), run_end_name(task->outcome.end)));
+  report_(fmt::format("task {}: ended: {}", task->id.substr(0, 8), run_end_name(task->outcome.end)));
   task->run.reset();
   running_.erase(task->id);
   task->over.fire();
@@ -184,16 +183,16 @@ Task<> TaskServer::drive(TaskPtr task) {
 
 // The oldest of the ended ones is forgotten.
 void TaskServer::keep(TaskPtr task) {
-  kept_order_.push_back(task->id);
+  saved_order_.push_back(task->id);
   const std::string id = task->id;
-  kept_.emplace(id, std::move(task));
-  for (auto oldest = kept_order_.begin(); kept_.size() > kMaxKept && oldest != kept_order_.end();) {
+  tasks_.emplace(id, std::move(task));
+  for (auto oldest = saved_order_.begin(); tasks_.size() > kMaxKept && oldest != saved_order_.end();) {
     if (running_.count(*oldest) > 0) {
       ++oldest;
       continue;
     }
-    kept_.erase(*oldest);
-    oldest = kept_order_.erase(oldest);
+    tasks_.erase(*oldest);
+    oldest = saved_order_.erase(oldest);
   }
 }
 

@@ -29,7 +29,7 @@ class TaskServer : private JsonServer::Host {
  public:
   // All references must outlive the server. `token`: empty for a Unix socket.
   TaskServer(Loop& loop, http::HttpClient& client, const AgentSettings& settings, const cli::SocketPath& daemon,
-             std::string address, std::string token, TellProgress tell);
+             std::string address, std::string token, ProgressReporter progress);
   Result<> open(Fd socket);
   // Accepts no more requests, cancels the tasks that run, and waits for their end.
   Task<> finish();
@@ -58,10 +58,10 @@ class TaskServer : private JsonServer::Host {
   const AgentSettings& settings_;
   const cli::SocketPath& daemon_;
   const std::string address_, token_;
-  TellProgress tell_;
+  ProgressReporter report_;
   std::map<std::string, TaskPtr> running_;  // by id
-  std::map<std::string, TaskPtr> kept_;     // background tasks, by id
-  std::list<std::string> kept_order_;       // the oldest first
+  std::map<std::string, TaskPtr> tasks_;    // background tasks, by id
+  std::list<std::string> saved_order_;      // the oldest first
   Event* idle_ = nullptr;                   // of finish()
   Scope runs_;
   std::unique_ptr<JsonServer> server_;  // last: destroyed first

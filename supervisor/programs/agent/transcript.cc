@@ -67,16 +67,17 @@ Json json_of(const ChatMessage& message) {
       return {{"kind", "user"}, {"text", message.text}};
     case ChatMessage::Kind::model: {
       Json line = {{"kind", "model"}, {"text", message.text}, {"requests", Json::array()}};
-      for (const ToolRequest& one : message.requests)
-        line["requests"].push_back({{"id", one.id}, {"name", one.name}, {"arguments", one.arguments}});
+      for (const ToolRequest& request : message.requests)
+        line["requests"].push_back({{"id", request.id}, {"name", request.name}, {"arguments", request.arguments}});
       return line;
     }
     case ChatMessage::Kind::tools:
       break;
   }
   Json line = {{"kind", "tools"}, {"answers", Json::array()}};
-  for (const ToolAnswer& one : message.answers)
-    line["answers"].push_back({{"id", one.id}, {"name", one.name}, {"text", one.text}, {"is_error", one.is_error}});
+  for (const ToolAnswer& answer : message.answers)
+    line["answers"].push_back(
+        {{"id", answer.id}, {"name", answer.name}, {"text", answer.text}, {"is_error", answer.is_error}});
   return line;
 }
 
@@ -105,7 +106,7 @@ Result<AgentTranscript> AgentTranscript::resume(const std::string& session) {
   AgentTranscript transcript;
   TRY(transcript.file_, open_transcript(session, 0));
   transcript.session_ = session;
-  TRY(const std::string text, read_whole(transcript.file_.get(), kMaxTranscriptBytes));
+  TRY(const std::string text, read_complete(transcript.file_.get(), kMaxTranscriptBytes));
   size_t number = 0;
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find('\n', at), text.size());
@@ -131,7 +132,8 @@ Result<> AgentTranscript::continue_with(const std::string& further) {
                 "give a further TASK, to continue the conversation");
   if (last.kind == ChatMessage::Kind::model && !last.requests.empty()) {
     ChatMessage answers{ChatMessage::Kind::tools, {}, {}, {}};
-    for (const ToolRequest& one : last.requests) answers.answers.push_back({one.id, one.name, kInterrupted, true});
+    for (const ToolRequest& tool_request : last.requests)
+      answers.answers.push_back({tool_request.id, tool_request.name, kInterrupted, true});
     CHECKED(add(std::move(answers)));
   }
   const std::string request = further.empty() ? "Continue with the task." : further;
@@ -147,14 +149,14 @@ Result<> AgentTranscript::read_line(const Json& line) {
     messages_.push_back({ChatMessage::Kind::user, text_member(line, "text"), {}, {}});
   } else if (kind == "model") {
     ChatMessage message{ChatMessage::Kind::model, text_member(line, "text"), {}, {}};
-    for (const Json& one : member(line, "requests"))
-      message.requests.push_back({text_member(one, "id"), text_member(one, "name"), text_member(one, "arguments")});
+    for (const Json& item : member(line, "requests"))
+      message.requests.push_back({text_member(item, "id"), text_member(item, "name"), text_member(item, "arguments")});
     messages_.push_back(std::move(message));
   } else if (kind == "tools") {
     ChatMessage message{ChatMessage::Kind::tools, {}, {}, {}};
-    for (const Json& one : member(line, "answers"))
-      message.answers.push_back({text_member(one, "id"), text_member(one, "name"), text_member(one, "text"),
-                                 member(one, "is_error") == Json(true)});
+    for (const Json& item : member(line, "answers"))
+      message.answers.push_back({text_member(item, "id"), text_member(item, "name"), text_member(item, "text"),
+                                 member(item, "is_error") == Json(true)});
     messages_.push_back(std::move(message));
   } else if (kind != "end") {
     return fail(Code::invalid, "no kind of line is called '" + kind.substr(0, 32) + "'");

@@ -30,10 +30,10 @@ std::string read_answer(int fd) {
   std::string answer;
   char chunk[1024];
   while (answer.size() < kMaxExplained) {
-    const auto left =
+    const auto remaining =
         std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now()).count();
     pollfd polled{fd, POLLIN, 0};
-    if (left <= 0 || ::poll(&polled, 1, static_cast<int>(left)) <= 0) break;
+    if (remaining <= 0 || ::poll(&polled, 1, static_cast<int>(remaining)) <= 0) break;
     const ssize_t got = ::read(fd, chunk, sizeof chunk);
     if (got <= 0) break;
     answer.append(chunk, static_cast<size_t>(got));
@@ -46,8 +46,8 @@ std::string read_answer(int fd) {
 bool is_administration(std::string_view command) {
   if (command == "config") return false;  // the command of `warder` itself; arguments.cc finds `config check`
   const auto& all = admin::commands();
-  return std::any_of(all.begin(), all.end(), [command](const auto& one) {
-    const std::string_view name = one.name;
+  return std::any_of(all.begin(), all.end(), [command](const auto& item) {
+    const std::string_view name = item.name;
     return name.substr(0, name.find(' ')) == command;
   });
 }
@@ -69,7 +69,7 @@ int become_administration(char** argv) {
 }
 
 Error explained(Error failed, const SocketPath& socket) {
-  if (socket.source == SocketSource::asked && socket.path != kSystemSocket) return failed;
+  if (socket.source == SocketSource::requested && socket.path != kSystemSocket) return failed;
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) < 0) return failed;
   const Fd from(ends[0]);

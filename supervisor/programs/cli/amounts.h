@@ -10,7 +10,7 @@ namespace cli {
 
 struct AmountRange {
   const char* unit;  // "MB"
-  double least, most;
+  double least, max;
   const char* example;  // "--memory 256"
 };
 inline constexpr AmountRange kMemoryAmount{"MB", 1, 1'048'576, "--memory 256"};

@@ -106,10 +106,10 @@ int run_command_line(int argc, char** argv) {
   const Commands commands = declare(app, arguments);
   try {
     app.parse(argc, argv);
-  } catch (const CLI::Success& asked) {  // --help, --version
-    return app.exit(asked);
+  } catch (const CLI::Success& requested) {  // --help, --version
+    return app.exit(requested);
   } catch (const CLI::ParseError& wrong) {
-    const std::string command = admin::asked_command(app);
+    const std::string command = admin::requested_command(app);
     return complain(usage_error(app, wrong), kExitUsage, command);
   }
 

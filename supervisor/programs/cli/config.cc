@@ -54,23 +54,23 @@ const std::vector<ClientConfig>& known_clients() {
 }
 
 Result<ConfigEntry> client_config(std::string_view client, const std::string& program, const SocketPath& socket) {
-  const ClientConfig* found = nullptr;
+  const ClientConfig* config = nullptr;
   std::string names;
-  for (const auto& known : known_clients()) {
-    if (known.name == client) found = &known;
-    names += (names.empty() ? "" : ", ") + std::string(known.name);
+  for (const auto& known_client : known_clients()) {
+    if (known_client.name == client) config = &known_client;
+    names += (names.empty() ? "" : ", ") + std::string(known_client.name);
   }
-  if (!found)
+  if (!config)
     return fail(Code::not_found, "no client is called '" + std::string(client) + "'", "known clients: " + names);
 
   Json args = {"mcp"};
   std::string line = program + " mcp";
-  if (socket.source == SocketSource::asked) {
+  if (socket.source == SocketSource::requested) {
     args.insert(args.end(), {"--socket", socket.path});
     line += " --socket " + socket.path;
   }
   Json entry = command(program, args);
-  ConfigEntry out{{}, std::string(found->where)};
+  ConfigEntry out{{}, std::string(config->where)};
   if (const size_t at = out.where.find("{command}"); at != std::string::npos) out.where.replace(at, 9, line);
 
   if (client == "codex") {
@@ -109,11 +109,11 @@ Result<ConfigEntry> http_client_config(std::string_view client, const std::strin
   const bool is_url = url.starts_with("http://") || url.starts_with("https://");
   if (!is_url || url.find_first_of(" \t\n\"\\") != url.npos)
     return fail(Code::invalid, "--http: not a URL", "for example --http http://127.0.0.1:9470/mcp");
-  const auto with_token = [&url](const char* type, const char* place) {
+  const auto with_token = [&url](const char* type, const char* token) {
     Json entry = Json::object();
     if (type) entry["type"] = type;
     entry["url"] = url;
-    entry["headers"] = {{"Authorization", std::string("Bearer ") + place}};
+    entry["headers"] = {{"Authorization", std::string("Bearer ") + token}};
     return entry;
   };
   const std::string variable = "; the variable WARDER_TOKEN has the token: warder token add NAME makes one";

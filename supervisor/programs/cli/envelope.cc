@@ -35,9 +35,9 @@ class Cursor {
     if (!take('"')) return false;
     const size_t start = at_;
     while (at_ < text_.size()) {
-      const void* found = std::memchr(text_.data() + at_, '"', text_.size() - at_);
-      if (!found) break;
-      at_ = static_cast<size_t>(static_cast<const char*>(found) - text_.data());
+      const void* match = std::memchr(text_.data() + at_, '"', text_.size() - at_);
+      if (!match) break;
+      at_ = static_cast<size_t>(static_cast<const char*>(match) - text_.data());
       size_t slashes = 0;
       while (at_ - slashes > start && text_[at_ - slashes - 1] == '\\') slashes++;
       at_++;
@@ -115,24 +115,24 @@ bool string_or_skip(Cursor& cursor, std::string_view& into) {
   return cursor.sees('"') ? cursor.string(into) : cursor.value(ignored);
 }
 
-bool scan_meta(Cursor& cursor, Envelope& found) {
+bool scan_meta(Cursor& cursor, Envelope& envelope) {
   std::string_view ignored;
   if (!cursor.sees('{')) return cursor.value(ignored);
   return cursor.object([&](std::string_view key) {
-    if (key == kMetaVersion) return string_or_skip(cursor, found.meta_version);
-    if (key == kMetaSubscription) return cursor.value(found.subscription);
+    if (key == kMetaVersion) return string_or_skip(cursor, envelope.meta_version);
+    if (key == kMetaSubscription) return cursor.value(envelope.subscription);
     return cursor.value(ignored);
   });
 }
 
-bool scan_params(Cursor& cursor, Envelope& found) {
+bool scan_params(Cursor& cursor, Envelope& envelope) {
   std::string_view ignored;
   if (!cursor.sees('{')) return cursor.value(ignored);
   return cursor.object([&](std::string_view key) {
-    if (key == "_meta") return scan_meta(cursor, found);
-    if (key == "requestId") return cursor.value(found.request_id);
-    if (key == "uri") return string_or_skip(cursor, found.uri);
-    if (key == "protocolVersion") return string_or_skip(cursor, found.version);
+    if (key == "_meta") return scan_meta(cursor, envelope);
+    if (key == "requestId") return cursor.value(envelope.request_id);
+    if (key == "uri") return string_or_skip(cursor, envelope.uri);
+    if (key == "protocolVersion") return string_or_skip(cursor, envelope.version);
     return cursor.value(ignored);
   });
 }
@@ -144,47 +144,47 @@ bool usable_id(std::string_view raw) {
 }  // namespace
 
 Envelope scan(std::string_view line, Scan depth) {
-  Envelope found;
+  Envelope envelope;
   Cursor cursor(line);
   bool answers = false, stopped = false;
   const bool readable = cursor.object([&](std::string_view key) {
     std::string_view ignored;
     bool ok = true;
     if (key == "id") {
-      ok = cursor.value(found.id);
+      ok = cursor.value(envelope.id);
     } else if (key == "method") {
-      ok = string_or_skip(cursor, found.method);
+      ok = string_or_skip(cursor, envelope.method);
     } else if (key == "params") {
-      ok = scan_params(cursor, found);
+      ok = scan_params(cursor, envelope);
     } else if (key == "result" || key == "error") {
       answers = true;
-      if (depth == Scan::head && usable_id(found.id)) {
+      if (depth == Scan::head && usable_id(envelope.id)) {
         stopped = true;
         return false;
       }
-      ok = cursor.value(key == "result" ? found.result : ignored);
+      ok = cursor.value(key == "result" ? envelope.result : ignored);
     } else {
       ok = cursor.value(ignored);
     }
     return ok;
   });
-  if (!usable_id(found.id)) found.id = {};
-  if (!stopped && !(readable && cursor.at_end())) return found;  // unreadable, with the parts that were found
+  if (!usable_id(envelope.id)) envelope.id = {};
+  if (!stopped && !(readable && cursor.at_end())) return envelope;  // unreadable, with the parts that were found
   if (answers) {
-    found.kind = MessageKind::response;
-  } else if (!found.method.empty()) {
-    found.kind = found.id.empty() ? MessageKind::notification : MessageKind::request;
+    envelope.kind = MessageKind::response;
+  } else if (!envelope.method.empty()) {
+    envelope.kind = envelope.id.empty() ? MessageKind::notification : MessageKind::request;
   }
-  return found;
+  return envelope;
 }
 
 void for_each_message(std::string_view line, const std::function<void(std::string_view)>& each) {
   Cursor cursor(line);
   if (!cursor.take('[')) return each(line);
   std::vector<std::string_view> elements(1);
-  bool whole = cursor.value(elements[0]);
-  while (whole && cursor.take(',')) whole = cursor.value(elements.emplace_back());
-  if (!whole || !cursor.take(']') || !cursor.at_end()) elements = {line};
+  bool full = cursor.value(elements[0]);
+  while (full && cursor.take(',')) full = cursor.value(elements.emplace_back());
+  if (!full || !cursor.take(']') || !cursor.at_end()) elements = {line};
   for (const auto element : elements) each(element);
 }
 

@@ -29,8 +29,8 @@ struct Envelope {
 };
 
 // `head` stops as soon as the id and a result or error were seen; that is enough to pass an answer on.
-enum class Scan { whole, head };
-Envelope scan(std::string_view line, Scan depth = Scan::whole);
+enum class Scan { full, head };
+Envelope scan(std::string_view line, Scan depth = Scan::full);
 
 // Calls `each` with every message of a line: the elements of a batch (MCP 2025-03-26), or else the whole line. A broken
 // or empty batch is passed as the whole line, and scan() finds it unreadable.

@@ -7,7 +7,7 @@
 
 inline void append_indented(std::string& out, const Json& value, size_t depth) {
   const auto line = [&out](size_t level) { out += "\n" + std::string(2 * level, ' '); };
-  const auto scalar = [](const Json& one) { return one.dump(-1, ' ', false, Json::error_handler_t::replace); };
+  const auto scalar = [](const Json& item) { return item.dump(-1, ' ', false, Json::error_handler_t::replace); };
   if (!value.is_structured() || value.empty()) {
     out += is_exact_number(value) ? exact_digits(value) : scalar(value);
     return;

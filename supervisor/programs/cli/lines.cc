@@ -105,8 +105,8 @@ int open_for_writing(int fd) {
   struct stat about;
   if (::fstat(fd, &about) < 0 || !(S_ISFIFO(about.st_mode) || S_ISCHR(about.st_mode))) return fd;
   const std::string path = "/proc/self/fd/" + std::to_string(fd);
-  const int again = ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-  if (again >= 0) return again;
+  const int retry = ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+  if (retry >= 0) return retry;
   (void)::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);  // no /proc, or another user's pipe
   return fd;
 }

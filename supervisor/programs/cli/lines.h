@@ -20,7 +20,7 @@ class LineReader {
   struct Line {
     std::string_view text;   // without its newline; valid until the next fill() or next(); empty if oversized
     bool oversized = false;  // longer than kMaxLineBytes: dropped as it arrived
-    std::optional<EnvelopeScan::Found> found = {};  // kind and id of an oversized line, if they are certain
+    std::optional<EnvelopeScan::EnvelopeFields> found = {};  // kind and id of an oversized line, if they are certain
   };
 
   // Reads once. > 0: bytes; 0: end; < 0: -errno.

@@ -89,8 +89,8 @@ std::string offline_answer(const Envelope& request, const Trouble& trouble, std:
   }
   const auto method = request.method;
   if (method == "initialize") {
-    const bool known = std::find(kLegacy.begin(), kLegacy.end(), request.version) != kLegacy.end();
-    return result_line(request, {{"protocolVersion", known ? request.version : kNewestLegacy},
+    const bool is_known_version = std::find(kLegacy.begin(), kLegacy.end(), request.version) != kLegacy.end();
+    return result_line(request, {{"protocolVersion", is_known_version ? request.version : kNewestLegacy},
                                  {"capabilities", capabilities()},
                                  {"serverInfo", server_info()},
                                  {"instructions", instructions(trouble)}});

@@ -9,10 +9,10 @@
 namespace cli {
 namespace {
 
-constexpr size_t kMaxCalls = 4096;             // remembered; warderd allows no client so many calls at once
-constexpr size_t kMaxIdBytes = 256;            // of an id that is remembered
-constexpr size_t kMaxKeptCallBytes = 1 << 20;  // of one request that may be sent again
-constexpr size_t kMaxKeptBytes = 8 << 20;      // of all requests that may be sent again
+constexpr size_t kMaxCalls = 4096;              // remembered; warderd allows no client so many calls at once
+constexpr size_t kMaxIdBytes = 256;             // of an id that is remembered
+constexpr size_t kMaxSavedCallBytes = 1 << 20;  // of one request that may be sent again
+constexpr size_t kMaxSavedBytes = 8 << 20;      // of all requests that may be sent again
 constexpr size_t kMaxSettings = 256;
 constexpr int kMaxSent = 2;
 
@@ -47,10 +47,10 @@ std::optional<NotRun> read_not_run(std::string_view answer) {
   const Json error = parsed->value("error", Json()), result = parsed->value("result", Json());
   const Json data = error.is_object() ? error.value("data", Json()) : Json();
   const Json meta = result.is_object() ? result.value("_meta", Json()) : Json();
-  NotRun told{text(data, kNotRun), {text(error, "message"), text(data, "remedy"), std::string(kRefused)}};
-  if (told.why.empty()) told.why = text(meta, kNotRun);
-  if (told.why.empty()) return {};
-  return told;
+  NotRun not_run{text(data, kNotRun), {text(error, "message"), text(data, "remedy"), std::string(kRefused)}};
+  if (not_run.why.empty()) not_run.why = text(meta, kNotRun);
+  if (not_run.why.empty()) return {};
+  return not_run;
 }
 
 std::string notification(std::string_view method, const Json& params = nullptr) {
@@ -91,33 +91,33 @@ void Relay::from_client(const LineReader::Line& line) {
     to_client_.add(refused_line(id, "the request is longer than 16 MiB"));
     return;
   }
-  if (link_ == Link::up && draining_) {
-    if (const auto envelope = scan(line.text); is_call(envelope)) return hold(line.text, envelope);
+  if (link_ == DaemonLink::up && draining_) {
+    if (const auto envelope = scan(line.text); is_call(envelope)) return queue(line.text, envelope);
   }
-  if (link_ == Link::up) to_daemon_.add(line.text);  // also an unreadable line: warderd answers with the reason
+  if (link_ == DaemonLink::up) to_daemon_.add(line.text);  // also an unreadable line: warderd answers with the reason
   for_each_message(line.text, [this](std::string_view message) { message_from_client(message, scan(message)); });
 }
 
 void Relay::message_from_client(std::string_view message, const Envelope& envelope) {
   note(message, envelope);
-  if (link_ == Link::up) {
+  if (link_ == DaemonLink::up) {
     if (envelope.kind == MessageKind::request) track(message, envelope);
-  } else if (link_ == Link::awaited) {
-    hold(message, envelope);
+  } else if (link_ == DaemonLink::awaited) {
+    queue(message, envelope);
   } else {
     answer_locally(message, envelope);
   }
 }
 
 void Relay::note(std::string_view message, const Envelope& envelope) {
-  if (envelope.kind == MessageKind::response) asked_.erase(canonical_id(envelope.id));
+  if (envelope.kind == MessageKind::response) client_requests_.erase(canonical_id(envelope.id));
   if (envelope.method == "notifications/initialized") initialized_ = true;
   if (envelope.method == "notifications/cancelled") {
     const auto id = canonical_id(envelope.request_id);
     if (const auto call = calls_.find(id); call != calls_.end()) forget(call);
     drop_held(id);
   }
-  if (envelope.kind != MessageKind::request || envelope.modern() || message.size() > kMaxKeptCallBytes) return;
+  if (envelope.kind != MessageKind::request || envelope.modern() || message.size() > kMaxSavedCallBytes) return;
   if (envelope.method == "initialize") {
     initialize_ = message;
     greeted_ = initialized_ = false;
@@ -142,29 +142,29 @@ void Relay::track(std::string_view message, const Envelope& envelope) {
   call.repeats = repeats_of(envelope.method);
   const auto id = canonical_id(envelope.id);
   if (const auto other = calls_.find(id); other != calls_.end()) forget(other);
-  if (message.size() <= kMaxKeptCallBytes && kept_bytes_ + message.size() <= kMaxKeptBytes) call.line = message;
+  if (message.size() <= kMaxSavedCallBytes && saved_bytes_ + message.size() <= kMaxSavedBytes) call.line = message;
   if (envelope.method == "subscriptions/listen") call.wants_tools_changed = wants_tools_changed(message);
-  kept_bytes_ += call.line.size();
+  saved_bytes_ += call.line.size();
   calls_.emplace(id, std::move(call));
 }
 
 void Relay::forget(std::map<std::string, Call, std::less<>>::iterator call) {
-  kept_bytes_ -= call->second.line.size();
+  saved_bytes_ -= call->second.line.size();
   calls_.erase(call);
 }
 
-void Relay::hold(std::string_view message, const Envelope& envelope) {
+void Relay::queue(std::string_view message, const Envelope& envelope) {
   if (envelope.kind == MessageKind::response || envelope.method == "notifications/cancelled" ||
       envelope.method == "notifications/initialized")
     return;  // was for the last daemon, or is sent again by introduce()
   held_bytes_ += message.size();
-  held_.push_back({std::string(message), envelope.id.empty() ? std::string() : canonical_id(envelope.id)});
+  queued_.push_back({std::string(message), envelope.id.empty() ? std::string() : canonical_id(envelope.id)});
 }
 
 void Relay::drop_held(std::string_view id) {
-  std::erase_if(held_, [&](const HeldMessage& held) {
-    if (held.id != id) return false;
-    held_bytes_ -= held.line.size();
+  std::erase_if(queued_, [&](const HeldMessage& message) {
+    if (message.id != id) return false;
+    held_bytes_ -= message.line.size();
     return true;
   });
 }
@@ -188,7 +188,7 @@ void Relay::answer_locally(std::string_view message, const Envelope& envelope) {
 
 // True: the answer says that its request did not run, and need not reach the client, because the relay sends the
 // request again on another connection.
-bool Relay::is_kept(std::string_view message, const Envelope& envelope) {
+bool Relay::is_saved(std::string_view message, const Envelope& envelope) {
   auto not_run = read_not_run(message);
   if (!not_run) return false;
   const auto id = canonical_id(envelope.id);
@@ -203,7 +203,7 @@ bool Relay::is_kept(std::string_view message, const Envelope& envelope) {
   if (call->second.method == "subscriptions/listen") return true;  // connected() sends it again
   const std::string line = call->second.line;
   forget(call);
-  hold(line, scan(line));
+  queue(line, scan(line));
   return true;
 }
 
@@ -226,14 +226,14 @@ bool Relay::from_daemon(const LineReader::Line& line) {
     if (envelope.kind == MessageKind::unreadable) {
       readable = false;
     } else if (envelope.kind == MessageKind::request) {
-      if (asked_.size() < kMaxCalls) asked_.insert(canonical_id(envelope.id));
+      if (client_requests_.size() < kMaxCalls) client_requests_.insert(canonical_id(envelope.id));
     } else if (envelope.kind == MessageKind::notification) {
       const auto subscription = calls_.find(canonical_id(envelope.subscription));
       if (envelope.method != kAcknowledged || subscription == calls_.end()) return;
       if (!std::exchange(subscription->second.acknowledged, true)) return;
       forward = false;
       announce_tools(&subscription->second);
-    } else if (answers && alone && is_kept(message, envelope)) {
+    } else if (answers && alone && is_saved(message, envelope)) {
       forward = false;
     } else if (const auto id = canonical_id(envelope.id); own_ids_.erase(id) > 0) {
       forward = false;
@@ -253,29 +253,29 @@ bool Relay::from_daemon(const LineReader::Line& line) {
 }
 
 void Relay::connected() {
-  link_ = Link::up;
+  link_ = DaemonLink::up;
   draining_ = false;
   refusal_.reset();
   to_daemon_.add(hello_);
   introduce();
-  std::vector<Call*> again;
+  std::vector<Call*> calls;
   std::vector<std::string> poisonous;
   for (auto& [id, call] : calls_) {
     if (call.sent < kMaxSent || call.repeats == Repeats::always) {
-      again.push_back(&call);
+      calls.push_back(&call);
     } else {
       to_client_.add(interrupted_answer(call.raw_id, call.method, call.era, kTwice, kAskLess));
       poisonous.push_back(id);
     }
   }
-  std::sort(again.begin(), again.end(), [](const Call* a, const Call* b) { return a->order < b->order; });
-  for (Call* call : again) {
+  std::sort(calls.begin(), calls.end(), [](const Call* a, const Call* b) { return a->order < b->order; });
+  for (Call* call : calls) {
     call->sent++;
     to_daemon_.add(call->line);
   }
   for (const auto& id : poisonous) forget(calls_.find(id));
   held_bytes_ = 0;
-  for (const HeldMessage& held : std::exchange(held_, {})) from_client({held.line});
+  for (const HeldMessage& message : std::exchange(queued_, {})) from_client({message.line});
 }
 
 void Relay::introduce() {
@@ -292,10 +292,10 @@ void Relay::introduce() {
 
 void Relay::take_back_unsent() {
   const std::string unsent = to_daemon_.take_unsent();
-  std::string_view left = unsent;
-  while (!left.empty()) {
-    const size_t newline = left.find('\n');
-    for_each_message(left.substr(0, newline), [this](std::string_view message) {
+  std::string_view remaining = unsent;
+  while (!remaining.empty()) {
+    const size_t newline = remaining.find('\n');
+    for_each_message(remaining.substr(0, newline), [this](std::string_view message) {
       const auto envelope = scan(message);
       if (envelope.kind != MessageKind::request) return;
       const auto call = calls_.find(canonical_id(envelope.id));
@@ -303,38 +303,38 @@ void Relay::take_back_unsent() {
       call->second.sent--;
       // connected() sends it again anyway.
       if (!call->second.line.empty() && call->second.repeats != Repeats::never) return;
-      hold(message, envelope);
+      queue(message, envelope);
       forget(call);
     });
-    left.remove_prefix(newline == std::string_view::npos ? left.size() : newline + 1);
+    remaining.remove_prefix(newline == std::string_view::npos ? remaining.size() : newline + 1);
   }
 }
 
 void Relay::disconnected() {
-  if (link_ == Link::up) link_ = Link::awaited;
+  if (link_ == DaemonLink::up) link_ = DaemonLink::awaited;
   take_back_unsent();
   for (auto next = calls_.begin(); next != calls_.end();) {
     const auto call = next++;
     Call& lost = call->second;
-    const bool again = !lost.line.empty() && (refusal_ || lost.repeats != Repeats::never);
+    const bool retry = !lost.line.empty() && (refusal_ || lost.repeats != Repeats::never);
     if (refusal_) lost.sent = 0;  // the daemon did not process it
-    if (again) continue;
+    if (retry) continue;
     const std::string refused = refusal_ ? refusal_->state + ", the call did not run: " + refusal_->cause : "";
     to_client_.add(interrupted_answer(lost.raw_id, lost.method, lost.era, refusal_ ? refused : kInterrupted,
                                       refusal_ ? refusal_->remedy : kRetry, refusal_ ? CallRan::no : CallRan::maybe));
     forget(call);
   }
-  for (const auto& id : asked_) {
+  for (const auto& id : client_requests_) {
     const auto raw_id = parse_json(id);
     if (raw_id)
       to_client_.add(notification("notifications/cancelled", {{"requestId", *raw_id}, {"reason", kInterrupted}}));
   }
-  asked_.clear();
+  client_requests_.clear();
   own_ids_.clear();
 }
 
 void Relay::give_up(Trouble trouble) {
-  link_ = Link::down;
+  link_ = DaemonLink::down;
   trouble_ = std::move(trouble);
   for (auto next = calls_.begin(); next != calls_.end();) {
     const auto call = next++;
@@ -346,29 +346,29 @@ void Relay::give_up(Trouble trouble) {
     forget(call);
     answer_locally(line, scan(line));
   }
-  give_up_held(trouble_);
+  drop_queued(trouble_);
 }
 
-void Relay::give_up_held(Trouble trouble) {
+void Relay::drop_queued(Trouble trouble) {
   trouble_ = std::move(trouble);
   held_bytes_ = 0;
-  for (const HeldMessage& held : std::exchange(held_, {})) answer_locally(held.line, scan(held.line));
+  for (const HeldMessage& message : std::exchange(queued_, {})) answer_locally(message.line, scan(message.line));
 }
 
 bool Relay::takes_requests() const {
   switch (link_) {
-    case Link::up:
+    case DaemonLink::up:
       return !to_daemon_.full() && held_bytes_ < kHighWaterBytes;
-    case Link::awaited:
+    case DaemonLink::awaited:
       return held_bytes_ < kHighWaterBytes;
-    case Link::down:
+    case DaemonLink::down:
       return !to_client_.full();
   }
   return true;
 }
 
 bool Relay::idle() const {
-  if (!held_.empty() || to_daemon_.pending() > 0) return false;
+  if (!queued_.empty() || to_daemon_.pending() > 0) return false;
   return std::all_of(calls_.begin(), calls_.end(),
                      [](const auto& entry) { return entry.second.method == "subscriptions/listen"; });
 }

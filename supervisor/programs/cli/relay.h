@@ -39,7 +39,7 @@ class Relay {
   // No daemon can be reached: answers all waiting requests with `trouble`, and new requests at once, until connected().
   void give_up(Trouble trouble);
   // Answers the requests held for the next daemon with `trouble`. Calls that run on the connected daemon continue.
-  void give_up_held(Trouble trouble);
+  void drop_queued(Trouble trouble);
   // Why the daemon refused this connection; nullopt: it did not. No request of a refused connection ran.
   const std::optional<Trouble>& refusal() const { return refusal_; }
 
@@ -49,7 +49,7 @@ class Relay {
   bool takes_requests() const;
 
  private:
-  enum class Link { up, awaited, down };
+  enum class DaemonLink { up, awaited, down };
   // Whether a request may be sent again after a lost connection. never: it may change state. once: it changes no state,
   // but may be the reason why the daemon ended. always: it also runs no work (a list, a ping).
   enum class Repeats { never, once, always };
@@ -74,21 +74,21 @@ class Relay {
   void note(std::string_view message, const Envelope& envelope);  // in every state of the link
   void track(std::string_view message, const Envelope& envelope);
   void answer_locally(std::string_view message, const Envelope& envelope);
-  void hold(std::string_view message, const Envelope& envelope);
+  void queue(std::string_view message, const Envelope& envelope);
   void introduce();
   void take_back_unsent();
   void drop_held(std::string_view id);
   void forget(std::map<std::string, Call, std::less<>>::iterator call);
-  bool is_kept(std::string_view message, const Envelope& envelope);
+  bool is_saved(std::string_view message, const Envelope& envelope);
   void acknowledge(Call& subscription);
   void announce_tools(const Call* subscription);
 
   const std::string hello_;
-  Link link_ = Link::awaited;
+  DaemonLink link_ = DaemonLink::awaited;
   LineOutbox to_client_, to_daemon_;
   std::map<std::string, Call, std::less<>> calls_;  // sent or to be sent again, by canonical id
-  size_t kept_bytes_ = 0;                           // of the lines in calls_
-  std::vector<HeldMessage> held_;                   // messages for the next daemon
+  size_t saved_bytes_ = 0;                          // of the lines in calls_
+  std::vector<HeldMessage> queued_;                 // messages for the next daemon
   size_t held_bytes_ = 0;
   bool draining_ = false;           // the connected daemon takes no more calls
   std::optional<Trouble> refusal_;  // of this connection
@@ -98,7 +98,7 @@ class Relay {
   bool initialized_ = false;                                  // notifications/initialized came
   std::map<std::string, std::string, std::less<>> settings_;  // legacy requests, sent again on each connection
   std::set<std::string, std::less<>> own_ids_;                // of requests that the relay itself sent
-  std::set<std::string, std::less<>> asked_;                  // ids of the daemon's requests that wait for the client
+  std::set<std::string, std::less<>> client_requests_;        // ids of the daemon's requests that wait for the client
   std::string tools_[2];                                      // result of the last complete tools/list, by era
   Trouble trouble_;
   uint64_t counter_ = 0;

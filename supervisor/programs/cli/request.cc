@@ -33,7 +33,7 @@ class OneRequest {
     signals_ = Fd(::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
     out_.add(request);
     for (;;) {
-      if (out_.flush(daemon_.get()) == LineOutbox::State::broken) return gone();
+      if (out_.flush(daemon_.get()) == LineOutbox::State::broken) return disconnected();
       pollfd polled[2] = {{daemon_.get(), static_cast<short>(POLLIN | (out_.pending() ? POLLOUT : 0)), 0},
                           {signals_.get(), POLLIN, 0}};
       if (::poll(polled, 2, -1) < 0 && errno != EINTR) return fail_errno(errno, "poll");
@@ -41,7 +41,7 @@ class OneRequest {
       if (!(polled[0].revents & ~POLLOUT)) continue;
       const ssize_t got = in_.fill(daemon_.get());
       if (got == -EAGAIN || got == -EINTR) continue;
-      if (got <= 0) return gone();
+      if (got <= 0) return disconnected();
       while (const auto line = in_.next()) {
         if (line->oversized) return fail(Code::internal, "the answer is longer than 16 MiB");
         auto message = parse_json(line->text);
@@ -59,7 +59,7 @@ class OneRequest {
     if (id == message.end() || id->is_null()) return message.contains("error");
     return *id == id_;
   }
-  tl::unexpected<Error> gone() const {
+  tl::unexpected<Error> disconnected() const {
     return fail(Code::unavailable, "warderd closed the connection before it answered; the program may have run");
   }
   std::optional<Json> cancel() {
@@ -89,8 +89,8 @@ std::string request_text(const char* method, Json params, int64_t id) {
 
 Result<std::optional<Json>> ask_daemon(const SocketPath& socket, const std::string& request, int64_t id) {
   TRY(Fd daemon, connect_daemon(socket));
-  OneRequest one(std::move(daemon), id);
-  return one.ask(request);
+  OneRequest one_request(std::move(daemon), id);
+  return one_request.ask(request);
 }
 
 Result<std::optional<Json>> result_of(const SocketPath& socket, const char* method, Json params) {
@@ -99,10 +99,10 @@ Result<std::optional<Json>> result_of(const SocketPath& socket, const char* meth
   TRY(std::optional<Json> message, ask_daemon(socket, request, kOnlyRequest));
   if (!message) return std::optional<Json>();
   if (const auto error = message->find("error"); error != message->end() && error->is_object()) {
-    const std::string told = error->value("message", "an error");
-    if (told == kNoResource) return fail(Code::not_found, "warderd answered: " + told);
-    if (error->value("code", 0) == kInvalidParams) return fail(Code::invalid, "warderd answered: " + told);
-    return fail(Code::unavailable, "warderd answered: " + told);
+    const std::string text = error->value("message", "an error");
+    if (text == kNoResource) return fail(Code::not_found, "warderd answered: " + text);
+    if (error->value("code", 0) == kInvalidParams) return fail(Code::invalid, "warderd answered: " + text);
+    return fail(Code::unavailable, "warderd answered: " + text);
   }
   const auto result = message->find("result");
   if (result == message->end()) return fail(Code::internal, "warderd answered with neither result nor error");

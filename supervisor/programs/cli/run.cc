@@ -31,15 +31,15 @@ void print_line(std::FILE* to, std::string text) {
 }
 
 // "memory_bytes: 3.9 GiB was asked for; the policy gives at most 128 MiB, which only an administrator can raise"
-std::string clamp_text(const Json& one) {
-  return text_member(one, "name") + ": " + text_member(one, "asked") + " was asked for, " + text_member(one, "given") +
-         " is given: the limit of the policy, which only an administrator can change";
+std::string clamp_text(const Json& item) {
+  return text_member(item, "name") + ": " + text_member(item, "asked") + " was asked for, " +
+         text_member(item, "given") + " is given: the limit of the policy, which only an administrator can change";
 }
 
 std::string cut_text(const Json& answer, const std::string& stream, const Json& sizes) {
   const Json* bytes = present_member(sizes, "bytes");
-  const bool known = bytes && bytes->is_number_unsigned();
-  const std::string of = known ? " of " + std::to_string(bytes->get<uint64_t>()) + " bytes" : "";
+  const bool has_bytes = bytes && bytes->is_number_unsigned();
+  const std::string of = has_bytes ? " of " + std::to_string(bytes->get<uint64_t>()) + " bytes" : "";
   return "only a part of " + stream + of + " is shown; all of it: warder logs --" + stream + " " +
          text_member(answer, "execution_id");
 }
@@ -72,7 +72,7 @@ void print_answer(const Json& answer) {
   if (!is_within) print_line(stderr, traceback.empty() ? "warder run: " + error : error);
   if (const auto remedy = text_member(answer, "remedy"); !remedy.empty()) print_line(stderr, "  " + remedy);
   if (const Json* clamped = present_member(answer, "clamped"); clamped && clamped->is_array())
-    for (const auto& one : *clamped) print_line(stderr, "warder run: " + clamp_text(one));
+    for (const auto& item : *clamped) print_line(stderr, "warder run: " + clamp_text(item));
   if (const Json* cut = present_member(answer, "truncated"); cut && cut->is_object())
     for (const auto& [stream, sizes] : cut->items())
       print_line(stderr, "warder run: " + cut_text(answer, stream, sizes));
@@ -89,13 +89,13 @@ void mention_images(const Json& result) {
 
 // What --json prints, in one shape: the answer, and in `content` the blocks of the result besides it: pictures, links.
 Json json_answer(const Json& answer, const std::string& text, const Json& result) {
-  Json shown = answer.empty() ? Json{{"success", false}, {"error", text}} : answer;
+  Json output = answer.empty() ? Json{{"success", false}, {"error", text}} : answer;
   const Json* content = present_member(result, "content");
-  if (!content || !content->is_array() || content->size() < 2) return shown;
-  Json others = Json::array();
-  for (size_t i = 1; i < content->size(); i++) others.push_back((*content)[i]);
-  shown["content"] = std::move(others);
-  return shown;
+  if (!content || !content->is_array() || content->size() < 2) return output;
+  Json peers = Json::array();
+  for (size_t i = 1; i < content->size(); i++) peers.push_back((*content)[i]);
+  output["content"] = std::move(peers);
+  return output;
 }
 
 Result<int> report(const Json& message, const RunOptions& options) {

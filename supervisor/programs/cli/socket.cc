@@ -16,8 +16,8 @@ namespace {
 
 std::string absolute(const std::string& path) {
   std::error_code ignored;
-  auto whole = std::filesystem::absolute(path, ignored).lexically_normal().string();
-  return whole.empty() ? path : whole;
+  auto full = std::filesystem::absolute(path, ignored).lexically_normal().string();
+  return full.empty() ? path : full;
 }
 
 // The path of warderd in the same build tree or under the same prefix as this program; else the name "warderd".
@@ -40,8 +40,9 @@ std::string log_hint(const SocketPath& socket) {
 }  // namespace
 
 SocketPath find_socket(const std::string& flag) {
-  if (!flag.empty()) return {absolute(flag), SocketSource::asked};
-  if (const auto asked = environment("WARDER_SOCKET"); !asked.empty()) return {absolute(asked), SocketSource::asked};
+  if (!flag.empty()) return {absolute(flag), SocketSource::requested};
+  if (const auto request = environment("WARDER_SOCKET"); !request.empty())
+    return {absolute(request), SocketSource::requested};
   if (const auto runtime = environment("XDG_RUNTIME_DIR"); !runtime.empty()) {
     std::string path = runtime + "/warder/mcp.sock";
     if (::access(path.c_str(), F_OK) == 0) return {std::move(path), SocketSource::user};
@@ -50,19 +51,19 @@ SocketPath find_socket(const std::string& flag) {
 }
 
 Result<Fd> connect_daemon(const SocketPath& socket) {
-  const std::string what = "connect to warderd at '" + socket.path + "'";
+  const std::string subject = "connect to warderd at '" + socket.path + "'";
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (socket.path.size() >= sizeof address.sun_path)
     return fail(Code::invalid,
-                what + ": the path is longer than " + std::to_string(sizeof address.sun_path - 1) + " bytes",
+                subject + ": the path is longer than " + std::to_string(sizeof address.sun_path - 1) + " bytes",
                 "use a shorter path, for example under /run or /tmp");
   std::memcpy(address.sun_path, socket.path.c_str(), socket.path.size() + 1);
   Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return fail_errno(errno, "make a socket");
   if (::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) return fd;
   const int err = errno;
-  auto failed = fail_errno(err, what, Code::unavailable);
+  auto failed = fail_errno(err, subject, Code::unavailable);
   failed.value().hint = err == EACCES
                             ? "your user may not use this socket: ask to join the group that owns it (sudo usermod "
                               "-aG warder $USER, then log in again)"
@@ -76,7 +77,7 @@ std::string start_hint(const SocketPath& socket) {
       return "sudo systemctl start warder.socket";
     case SocketSource::user:
       return "systemctl --user start warder.socket";
-    case SocketSource::asked:
+    case SocketSource::requested:
       break;
   }
   if (socket.path == kSystemSocket) return "sudo systemctl start warder.socket";

@@ -11,7 +11,7 @@ namespace cli {
 inline constexpr char kSystemSocket[] = "/run/warder/mcp.sock";
 
 // How a path was found. A path that the user asked for belongs into a client's configuration, a default path does not.
-enum class SocketSource { asked, user, system };
+enum class SocketSource { requested, user, system };
 
 struct SocketPath {
   std::string path;

@@ -56,7 +56,7 @@ class StdioProxy {
 
  private:
   Result<> watch_signals();
-  bool told_to_stop();
+  bool stop_requested();
   void try_to_connect();
   void lose_connection();
   void give_up();
@@ -96,7 +96,7 @@ class StdioProxy {
 Result<> StdioProxy::watch_signals() {
   // The client's death must end the proxy even if another program holds the proxy's input open. The kernel sends this
   // signal when the *thread* that started the proxy ends (prctl(2)). A client with a thread pool may still run then, so
-  // told_to_stop() checks whether the proxy has another parent.
+  // stop_requested() checks whether the proxy has another parent.
   sigset_t set;
   ::sigemptyset(&set);
   for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGRTMIN}) ::sigaddset(&set, signal);
@@ -108,7 +108,7 @@ Result<> StdioProxy::watch_signals() {
   return {};
 }
 
-bool StdioProxy::told_to_stop() {
+bool StdioProxy::stop_requested() {
   signalfd_siginfo info;
   while (::read(signals_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info))
     if (info.ssi_signo != static_cast<uint32_t>(SIGRTMIN) || ::getppid() != parent_) return true;
@@ -220,8 +220,8 @@ bool StdioProxy::finished() {
   if (from_client_.empty() && relay_.idle() && relay_.to_client().pending() == 0) return true;
   if (Monotonic::now() < *exit_at_) return false;
   if (daemon_) {  // every request gets an answer, also one whose client waits for it without an input
-    relay_.give_up_held({"warderd at '" + socket_.path + "' is ending", "call again when it has been restarted",
-                         "warderd takes no new calls"});
+    relay_.drop_queued({"warderd at '" + socket_.path + "' is ending", "call again when it has been restarted",
+                        "warderd takes no new calls"});
     say("the input ended, and not all answers came within 1 s; keep the input open until they have come");
     relay_.disconnected();
     trouble_ = {"the input of warder mcp ended before warderd answered",
@@ -248,8 +248,8 @@ int StdioProxy::wait() {
   if (!daemon_ && (!until || retry_at_ < *until)) until = retry_at_;
   int timeout = -1;
   if (until) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*until - Monotonic::now());
-    timeout = static_cast<int>(std::max<int64_t>(left.count(), 0));
+    const auto remaining = std::chrono::ceil<std::chrono::milliseconds>(*until - Monotonic::now());
+    timeout = static_cast<int>(std::max<int64_t>(remaining.count(), 0));
   }
   return ::poll(polled_, std::size(polled_), timeout) < 0 && errno != EINTR ? errno : 0;
 }
@@ -263,11 +263,11 @@ Result<int> StdioProxy::run() {
     } while (pass_lines());
     if (finished()) return 0;
     if (const int err = wait()) return fail_errno(err, "poll");
-    constexpr short kGone = POLLERR | POLLHUP | POLLNVAL;
-    if (polled_[kSignals].revents && told_to_stop()) return 0;
-    if (polled_[kOutput].revents & kGone) return 0;
+    constexpr short kRemoved = POLLERR | POLLHUP | POLLNVAL;
+    if (polled_[kSignals].revents && stop_requested()) return 0;
+    if (polled_[kOutput].revents & kRemoved) return 0;
     if (polled_[kInput].revents) read_client();
-    if (polled_[kDaemon].revents & (POLLIN | kGone)) read_daemon();
+    if (polled_[kDaemon].revents & (POLLIN | kRemoved)) read_daemon();
     if (!daemon_ && Monotonic::now() >= retry_at_) try_to_connect();
   }
 }

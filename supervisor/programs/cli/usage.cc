@@ -18,7 +18,7 @@ const CLI::App& innermost(const CLI::App& app) {
 
 // "check, show or explain"
 std::string commands_of(const CLI::App& app) {
-  const auto all = app.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); });
+  const auto all = app.get_subcommands([](const CLI::App* item) { return !item->get_group().empty(); });
   std::string names;
   for (size_t i = 0; i < all.size(); i++)
     names += (i == 0 ? "" : i + 1 == all.size() ? " or " : ", ") + all[i]->get_name();
@@ -71,7 +71,7 @@ std::string missing_value(std::string_view text) {
 
 Error usage_error(const CLI::App& app, const CLI::ParseError& wrong) {
   const CLI::App& command = innermost(app);
-  const std::string path = admin::asked_command(app);
+  const std::string path = admin::requested_command(app);
   Error error{Code::invalid, 0, wrong.what(), "see: warder " + path + (path.empty() ? "" : " ") + "--help", {}};
   if (dynamic_cast<const CLI::ExtrasError*>(&wrong)) {
     error.what = unexpected_word(app, command);

@@ -11,8 +11,8 @@ namespace {
 struct Completes {
   std::string words, option;
 
-  std::string arguments(const std::string& others = {}) const {
-    const std::string all = others + (others.empty() || words.empty() ? "" : " ") + words;
+  std::string arguments(const std::string& peers = {}) const {
+    const std::string all = peers + (peers.empty() || words.empty() ? "" : " ") + words;
     return (all.empty() ? "" : " -W \"" + all + "\"") + (option.empty() ? "" : " " + option);
   }
 };

@@ -29,7 +29,7 @@ Argument describe_option(const CLI::Option& option) {
 Description describe_below(const CLI::App& app, std::string path) {
   Description all{std::move(path), app.get_description(), app.get_footer(), {}, {}};
   for (const CLI::Option* option : app.get_options()) all.arguments.push_back(describe_option(*option));
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); }))
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App* item) { return !item->get_group().empty(); }))
     all.commands.push_back(describe_below(*command, all.path + " " + command->get_name()));
   return all;
 }

@@ -52,20 +52,20 @@ std::string arguments_text(const Description& command) {
 }
 
 bool has_words(const Description& command) {
-  return std::any_of(command.arguments.begin(), command.arguments.end(), [](auto& one) { return one.flags.empty(); });
+  return std::any_of(command.arguments.begin(), command.arguments.end(), [](auto& item) { return item.flags.empty(); });
 }
 
 // More than --help, which each command has.
 bool has_own_arguments(const Description& command) {
-  return std::any_of(command.arguments.begin(), command.arguments.end(), [](const Argument& one) {
-    return std::find(one.flags.begin(), one.flags.end(), "--help") == one.flags.end();
+  return std::any_of(command.arguments.begin(), command.arguments.end(), [](const Argument& argument) {
+    return std::find(argument.flags.begin(), argument.flags.end(), "--help") == argument.flags.end();
   });
 }
 
 std::string synopsis(const Description& command) {
   std::string out = bold(command.path);
   const auto& arguments = command.arguments;
-  if (std::any_of(arguments.begin(), arguments.end(), [](auto& one) { return !one.flags.empty(); }))
+  if (std::any_of(arguments.begin(), arguments.end(), [](auto& item) { return !item.flags.empty(); }))
     out += " [" + italic("options") + "]";
   if (!command.commands.empty() && !has_words(command)) return out + " " + italic("command") + " ...";
   for (const Argument& argument : arguments)

@@ -9,22 +9,22 @@ namespace {
 
 class SchemaKeys {
  public:
-  explicit SchemaKeys(const Json& schema) : whole_(schema) { add_properties(schema, ""); }
+  explicit SchemaKeys(const Json& schema) : document_(schema) { add_properties(schema, ""); }
   std::string text() && { return std::move(text_); }
 
  private:
   // "#/$defs/NAME" of this schema, followed; other schemas as they are.
   const Json& resolved(const Json& schema) const {
-    const auto found = schema.find("$ref");
-    if (found == schema.end()) return schema;
-    const std::string name = found->get<std::string>();
-    return whole_.at(Json::json_pointer(name.substr(1)));
+    const auto it = schema.find("$ref");
+    if (it == schema.end()) return schema;
+    const std::string name = it->get<std::string>();
+    return document_.at(Json::json_pointer(name.substr(1)));
   }
 
   static std::string words_of(const Json& list) {
     std::string words;
-    for (const auto& one : list)
-      words += (words.empty() ? "" : "|") + (one.is_string() ? one.get<std::string>() : one.dump());
+    for (const auto& item : list)
+      words += (words.empty() ? "" : "|") + (item.is_string() ? item.get<std::string>() : item.dump());
     return words;
   }
 
@@ -34,7 +34,7 @@ class SchemaKeys {
     for (const char* choice : {"oneOf", "anyOf"}) {
       if (!schema.contains(choice) || schema.contains("properties")) continue;
       std::string kinds;
-      for (const auto& one : schema[choice]) kinds += (kinds.empty() ? "" : ", or ") + kind_of(resolved(one));
+      for (const auto& item : schema[choice]) kinds += (kinds.empty() ? "" : ", or ") + kind_of(resolved(item));
       return kinds;
     }
     const Json type = schema.value("type", Json());
@@ -53,8 +53,8 @@ class SchemaKeys {
     text_ += roff(described.value("description", std::string("An object:"))) + "\n";
     add_properties(own, path + ".");
     if (own.contains("items")) add_properties(resolved(own["items"]), path + "[].");
-    if (const auto others = own.find("additionalProperties"); others != own.end() && others->is_object())
-      add_properties(resolved(*others), path + ".NAME.");
+    if (const auto it = own.find("additionalProperties"); it != own.end() && it->is_object())
+      add_properties(resolved(*it), path + ".NAME.");
   }
 
   void add_properties(const Json& schema, const std::string& prefix) {
@@ -63,7 +63,7 @@ class SchemaKeys {
     for (const auto& [key, value] : properties->items()) add_key(prefix + key, value);
   }
 
-  const Json& whole_;
+  const Json& document_;
   std::string text_;
 };
 

@@ -36,9 +36,9 @@ constexpr const char* kHidden[] = {"/home",       "/root",           "/tmp", "/r
                                    "/etc/warder", "/var/lib/warder", "/srv", "/mnt",      "/media"};
 
 // In the child: says what failed, and ends.
-[[noreturn]] void give_up(const char* what) {
+[[noreturn]] void give_up(const char* kind) {
   const int error = errno;
-  ::dprintf(STDERR_FILENO, "%s: %s\n", what, std::strerror(error));
+  ::dprintf(STDERR_FILENO, "%s: %s\n", kind, std::strerror(error));
   ::_exit(kCannotStart);
 }
 
@@ -48,9 +48,9 @@ void set_read_only(const char* path, unsigned flags, bool read_only) {
   if (::syscall(SYS_mount_setattr, AT_FDCWD, path, flags, &attributes, sizeof attributes) < 0) give_up("mount_setattr");
 }
 
-void mount_view(const ConfinedRun& what) {
+void mount_view(const ConfinedRun& confined_run) {
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) < 0) give_up("make mounts private");
-  const char* folder = what.folder.c_str();
+  const char* folder = confined_run.folder.c_str();
   if (::mount(folder, folder, nullptr, MS_BIND, nullptr) < 0) give_up("bind the folder");
   for (const char* hidden : kHidden) {
     struct stat status {};
@@ -66,8 +66,8 @@ void mount_view(const ConfinedRun& what) {
 void limit_resources() {
   const std::pair<int, rlim_t> limits[] = {
       {RLIMIT_CORE, 0}, {RLIMIT_NPROC, 512}, {RLIMIT_NOFILE, 4096}, {RLIMIT_FSIZE, rlim_t{1} << 30}};
-  for (const auto& [kind, most] : limits) {
-    const rlimit both{most, most};
+  for (const auto& [kind, max] : limits) {
+    const rlimit both{max, max};
     if (::setrlimit(static_cast<__rlimit_resource_t>(kind), &both) < 0) give_up("setrlimit");
   }
 }
@@ -81,16 +81,16 @@ void become_fetcher() {
 }
 
 // Process 1 of the new namespace: its end ends all others.
-[[noreturn]] void become_program(const ConfinedRun& what) {
+[[noreturn]] void become_program(const ConfinedRun& confined_run) {
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) give_up("PR_SET_PDEATHSIG");
-  mount_view(what);
-  if (::chdir(what.folder.c_str()) < 0) give_up("enter the folder");
+  mount_view(confined_run);
+  if (::chdir(confined_run.folder.c_str()) < 0) give_up("enter the folder");
   limit_resources();
   become_fetcher();
-  std::vector<std::string> texts = {"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + what.folder, "TMPDIR=" + what.folder,
-                                    "LANG=C"};
-  for (const auto& [name, value] : what.environment) texts.push_back(name + "=" + value);
-  std::vector<std::string> words = what.words;
+  std::vector<std::string> texts = {"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + confined_run.folder,
+                                    "TMPDIR=" + confined_run.folder, "LANG=C"};
+  for (const auto& [name, value] : confined_run.environment) texts.push_back(name + "=" + value);
+  std::vector<std::string> words = confined_run.words;
   std::vector<char*> argv, envp;
   for (auto& word : words) argv.push_back(word.data());
   for (auto& text : texts) envp.push_back(text.data());
@@ -99,12 +99,12 @@ void become_fetcher() {
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  for (const char* place : {"/usr/local/bin/", "/usr/bin/", "/bin/"})
-    ::execve((place + words[0]).c_str(), argv.data(), envp.data());
+  for (const char* index : {"/usr/local/bin/", "/usr/bin/", "/bin/"})
+    ::execve((index + words[0]).c_str(), argv.data(), envp.data());
   give_up(words[0].c_str());
 }
 
-[[noreturn]] void become_child(const ConfinedRun& what, pid_t parent, int input, int output) {
+[[noreturn]] void become_child(const ConfinedRun& confined_run, pid_t parent, int input, int output) {
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || ::getppid() != parent) ::_exit(kCannotStart);
   // Neither root's terminal nor root's keys: a session of its own, and a new session keyring (keyctl(2)).
   if (::setsid() < 0) ::_exit(kCannotStart);
@@ -114,11 +114,11 @@ void become_fetcher() {
     ::_exit(kCannotStart);
   if (::syscall(SYS_close_range, 3, ~0U, 0) < 0) give_up("close_range");
   int spaces = CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWPID;
-  if (what.network == ConfinedRun::Network::none) spaces |= CLONE_NEWNET;
+  if (confined_run.network == ConfinedRun::Network::none) spaces |= CLONE_NEWNET;
   if (::unshare(spaces) < 0) give_up("make namespaces");
   const pid_t program = ::fork();
   if (program < 0) give_up("fork");
-  if (program == 0) become_program(what);
+  if (program == 0) become_program(confined_run);
   int status = 0;
   while (::waitpid(program, &status, 0) < 0)
     if (errno != EINTR) give_up("waitpid");
@@ -129,28 +129,29 @@ constexpr std::chrono::milliseconds kFolderLook{500};
 constexpr std::chrono::seconds kEndLimit{10};
 
 // Reads until the last process has closed the pipe. Errors: the time is over; the folder is too large.
-Result<> read_output(int pipe, const ConfinedRun& what, int folder, std::string& output) {
-  const auto until = Monotonic::now() + what.limit;
-  auto next_look = Monotonic::now() + kFolderLook;
+Result<> read_output(int pipe, const ConfinedRun& confined_run, int folder, std::string& output) {
+  const auto until = Monotonic::now() + confined_run.limit;
+  auto next_check = Monotonic::now() + kFolderLook;
   char part[4096];
   for (;;) {
     const auto now = Monotonic::now();
     if (now >= until)
-      return fail(Code::unavailable, fmt::format("{} did not end in {} s", what.words[0], what.limit.count()));
-    if (now >= next_look) {
-      TRY(const bool is_over, is_over_limits(folder, what.folder_limits));
+      return fail(Code::unavailable,
+                  fmt::format("{} did not end in {} s", confined_run.words[0], confined_run.limit.count()));
+    if (now >= next_check) {
+      TRY(const bool is_over, is_over_limits(folder, confined_run.folder_limits));
       if (is_over)
-        return fail(Code::exhausted,
-                    fmt::format("{} wrote more than {} MB, {} files or {} nested folders", what.words[0],
-                                what.folder_limits.bytes >> 20, what.folder_limits.entries, what.folder_limits.depth));
-      next_look = Monotonic::now() + kFolderLook;
+        return fail(Code::exhausted, fmt::format("{} wrote more than {} MB, {} files or {} nested folders",
+                                                 confined_run.words[0], confined_run.folder_limits.bytes >> 20,
+                                                 confined_run.folder_limits.entries, confined_run.folder_limits.depth));
+      next_check = Monotonic::now() + kFolderLook;
     }
-    const auto wait = std::chrono::ceil<std::chrono::milliseconds>(std::min(until, next_look) - now);
-    pollfd one{pipe, POLLIN, 0};
-    if (::poll(&one, 1, static_cast<int>(wait.count())) == 0) continue;
+    const auto wait = std::chrono::ceil<std::chrono::milliseconds>(std::min(until, next_check) - now);
+    pollfd item{pipe, POLLIN, 0};
+    if (::poll(&item, 1, static_cast<int>(wait.count())) == 0) continue;
     const ssize_t got = ::read(pipe, part, sizeof part);
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (got < 0) return fail_errno(errno, "read the output of " + what.words[0]);
+    if (got < 0) return fail_errno(errno, "read the output of " + confined_run.words[0]);
     if (got == 0) return {};
     output.append(part, static_cast<size_t>(got));
     if (output.size() > 2 * kMaxConfinedOutput) output.erase(0, output.size() - kMaxConfinedOutput);
@@ -162,8 +163,8 @@ void wait_for_end_of(int pipe) {
   const auto until = Monotonic::now() + kEndLimit;
   char part[4096];
   while (Monotonic::now() < until) {
-    pollfd one{pipe, POLLIN, 0};
-    if (::poll(&one, 1, 100) > 0 && ::read(pipe, part, sizeof part) == 0) return;
+    pollfd item{pipe, POLLIN, 0};
+    if (::poll(&item, 1, 100) > 0 && ::read(pipe, part, sizeof part) == 0) return;
   }
 }
 
@@ -178,31 +179,32 @@ std::string last_lines(const std::string& output) {
 
 }  // namespace
 
-Result<std::string> run_confined(const ConfinedRun& what, int standard_input) {
+Result<std::string> run_confined(const ConfinedRun& confined_run, int standard_input) {
   if (::geteuid() != 0) return fail(Code::denied, "only root can run a program as another user", "call as root");
-  TRY(const Fd folder, open_directory(what.folder));
+  TRY(const Fd folder, open_directory(confined_run.folder));
   if (::fchownat(folder.get(), "", kFetcherId, kFetcherId, AT_EMPTY_PATH) < 0)
-    return fail_errno(errno, "chown " + what.folder);
+    return fail_errno(errno, "chown " + confined_run.folder);
   Fd empty(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!empty) return fail_errno(errno, "open /dev/null");
   TRY(FdPair pipe, make_pipe(Code::unavailable));
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
   if (child < 0) return fail_errno(errno, "fork", Code::unavailable);
-  if (child == 0) become_child(what, parent, standard_input < 0 ? empty.get() : standard_input, pipe.theirs.get());
+  if (child == 0)
+    become_child(confined_run, parent, standard_input < 0 ? empty.get() : standard_input, pipe.theirs.get());
   pipe.theirs.reset();
   std::string output;
-  const auto ended = read_output(pipe.ours.get(), what, folder.get(), output);
+  const auto ended = read_output(pipe.ours.get(), confined_run, folder.get(), output);
   if (!ended) {
     (void)::kill(child, SIGKILL);
     wait_for_end_of(pipe.ours.get());
   }
   int status = 0;
   while (::waitpid(child, &status, 0) < 0)
-    if (errno != EINTR) return fail_errno(errno, "wait for " + what.words[0]);
+    if (errno != EINTR) return fail_errno(errno, "wait for " + confined_run.words[0]);
   if (!ended) return tl::unexpected<Error>(ended.error());
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return output;
-  return fail(Code::unavailable, fmt::format("{} failed: {}", what.words[0], last_lines(output)));
+  return fail(Code::unavailable, fmt::format("{} failed: {}", confined_run.words[0], last_lines(output)));
 }
 
 }  // namespace packages

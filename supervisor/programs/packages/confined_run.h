@@ -32,6 +32,6 @@ struct ConfinedRun {
 };
 
 // The program's output, at most the last 64 KiB. `standard_input`: a descriptor, or -1: empty.
-Result<std::string> run_confined(const ConfinedRun& what, int standard_input = -1);
+Result<std::string> run_confined(const ConfinedRun& confined_run, int standard_input = -1);
 
 }  // namespace packages

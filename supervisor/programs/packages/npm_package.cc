@@ -45,7 +45,7 @@ Result<Json> read_object_beneath(const std::string& folder, const std::string& n
   TRY(const Fd root, open_directory(folder));
   TRY(const RelativePath path, RelativePath::parse(name));
   TRY(const Fd file, open_regular_beneath(root.get(), path, O_RDONLY));
-  TRY(const std::string text, read_whole(file.get(), kMaxManifest));
+  TRY(const std::string text, read_complete(file.get(), kMaxManifest));
   auto value = parse_json(text);
   if (!value) return tl::unexpected<Error>(std::move(value).error().within(name));
   if (!value->is_object()) return fail(Code::invalid, name + ": not an object");
@@ -155,12 +155,12 @@ bool is_reachable_below_usr(fs::path folder) {
 }  // namespace
 
 Result<FetchedPackage> scratch_package() {
-  FetchedPackage made;
-  TRY(made.scratch_, ScratchFolder::make("package"));
+  FetchedPackage package;
+  TRY(package.scratch_, ScratchFolder::make("package"));
   // The outer folder stays root's, so that no other user can replace the tree. run_confined() gives the tree away.
-  made.root = made.scratch_.path() + "/tree";
-  if (::mkdir(made.root.c_str(), 0700) < 0) return fail_errno(errno, "make " + made.root);
-  return made;
+  package.root = package.scratch_.path() + "/tree";
+  if (::mkdir(package.root.c_str(), 0700) < 0) return fail_errno(errno, "make " + package.root);
+  return package;
 }
 
 Result<PackageName> parse_package(std::string_view text) {
@@ -245,19 +245,19 @@ Result<FetchedPackage> unpack_package(const std::string& file, const PackageName
 }
 
 Result<FetchedPackage> package_in(const std::string& folder) {
-  FetchedPackage found;
+  FetchedPackage package;
   std::error_code error;
   fs::path named = fs::absolute(folder, error).lexically_normal();
   if (!named.has_filename()) named = named.parent_path();  // "server/"
-  TRY(found.folder_, open_without_links(named.string(), O_RDONLY | O_DIRECTORY));
+  TRY(package.folder_, open_without_links(named.string(), O_RDONLY | O_DIRECTORY));
   // By the descriptor: another user who owns a parent folder cannot put another folder in its place meanwhile.
-  found.root = fmt::format("/proc/self/fd/{}", found.folder_.get());
-  found.package = ".";
-  found.name = named.filename();
-  found.version = "local";
-  if (found.name.empty() || found.name == "/")
+  package.root = fmt::format("/proc/self/fd/{}", package.folder_.get());
+  package.package = ".";
+  package.name = named.filename();
+  package.version = "local";
+  if (package.name.empty() || package.name == "/")
     return fail(Code::invalid, fmt::format("{} cannot be copied", folder), "name the folder of one server");
-  return found;
+  return package;
 }
 
 Result<std::vector<std::string>> start_words(const FetchedPackage& package, const std::string& installed,
@@ -293,10 +293,10 @@ InstalledPackage::InstalledPackage(InstalledPackage&& other) noexcept
       former_(std::move(other.former_)),
       copied_(other.copied_),
       is_shared_(other.is_shared_),
-      is_kept_(std::exchange(other.is_kept_, true)) {}
+      is_saved_(std::exchange(other.is_saved_, true)) {}
 
 InstalledPackage::~InstalledPackage() {
-  if (is_kept_) return;
+  if (is_saved_) return;
   std::string taken_away = folder_;
   if (!former_.empty()) {
     // If the exchange fails, both packages stay; the older one has a name that begins with a dot.
@@ -310,7 +310,7 @@ InstalledPackage::~InstalledPackage() {
 void InstalledPackage::keep() {
   std::error_code ignored;
   if (!former_.empty()) fs::remove_all(former_, ignored);
-  is_kept_ = true;
+  is_saved_ = true;
 }
 
 // A copy in a folder beside the places, which is moved to its place or removed.
@@ -336,27 +336,27 @@ class PackageInstallation {
   }
 
   // nullopt: another package is there.
-  Result<std::optional<InstalledPackage>> put(const PackagePlace& place) {
+  Result<std::optional<InstalledPackage>> put(const InstalledPackagePath& position) {
     InstalledPackage installed;
-    installed.folder_ = place.folder;
+    installed.folder_ = position.folder;
     installed.copied_ = tree_;
     std::error_code error;
-    const bool exists = fs::exists(fs::symlink_status(place.folder, error));
+    const bool exists = fs::exists(fs::symlink_status(position.folder, error));
     if (exists) {
-      const Fd there(::open(place.folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+      const Fd there(::open(position.folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
       if (there) {
         TRY(installed.is_shared_, is_same_tree(copy_.get(), there.get()));
         if (installed.is_shared_) return std::optional(std::move(installed));
       }
-      if (place.other == ExistingPackage::refuse) return std::optional<InstalledPackage>();
+      if (position.other == ExistingPackage::refuse) return std::optional<InstalledPackage>();
     }
     // In one step: jails that start meanwhile find one of both.
-    if (::renameat2(AT_FDCWD, scratch_.c_str(), AT_FDCWD, place.folder.c_str(),
+    if (::renameat2(AT_FDCWD, scratch_.c_str(), AT_FDCWD, position.folder.c_str(),
                     exists ? RENAME_EXCHANGE : RENAME_NOREPLACE) < 0)
-      return fail_errno(errno, (exists ? "replace " : "make ") + place.folder);
+      return fail_errno(errno, (exists ? "replace " : "make ") + position.folder);
     if (exists) installed.former_ = scratch_;
     scratch_.clear();
-    installed.is_kept_ = false;
+    installed.is_saved_ = false;
     return std::optional(std::move(installed));
   }
 
@@ -366,8 +366,9 @@ class PackageInstallation {
   CopiedTree tree_;
 };
 
-Result<InstalledPackage> install_package(const FetchedPackage& package, const std::vector<PackagePlace>& places) {
-  const fs::path target(places.front().folder);
+Result<InstalledPackage> install_package(const FetchedPackage& package,
+                                         const std::vector<InstalledPackagePath>& positions) {
+  const fs::path target(positions.front().folder);
   std::error_code error;
   if (is_below_usr(existing_parent(target.parent_path()))) CHECKED(make_open_folders(target.parent_path()));
   struct stat usr {
@@ -383,11 +384,11 @@ Result<InstalledPackage> install_package(const FetchedPackage& package, const st
                 "chmod 755 the folder, or name another one: --into DIR");
   PackageInstallation installation;
   CHECKED(installation.copy(package, target.parent_path()));
-  for (const auto& place : places) {
-    TRY(auto installed, installation.put(place));
+  for (const auto& position : positions) {
+    TRY(auto installed, installation.put(position));
     if (installed) return *std::move(installed);
   }
-  return fail(Code::invalid, fmt::format("{} exists already, with other files", places.back().folder),
+  return fail(Code::invalid, fmt::format("{} exists already, with other files", positions.back().folder),
               "replace it: --replace");
 }
 

@@ -55,7 +55,7 @@ Result<std::vector<std::string>> start_words(const FetchedPackage& package, cons
                                              const std::string& program);
 
 enum class ExistingPackage { refuse, replace };
-struct PackagePlace {
+struct InstalledPackagePath {
   std::string folder;                               // absolute, below /usr
   ExistingPackage other = ExistingPackage::refuse;  // about another package in that place
 };
@@ -80,11 +80,12 @@ class InstalledPackage {
   InstalledPackage() = default;
   std::string folder_, former_;  // `former_`: the replaced package, in a folder beside the place
   CopiedTree copied_;
-  bool is_shared_ = false, is_kept_ = true;
+  bool is_shared_ = false, is_saved_ = true;
 };
 // Copies the package to the first of the places that is free, has the same package already, or may be replaced; in one
 // step, as files that all users may read and only root may write. Errors: invalid: jails do not see the place; other
 // packages are in all places.
-Result<InstalledPackage> install_package(const FetchedPackage& package, const std::vector<PackagePlace>& places);
+Result<InstalledPackage> install_package(const FetchedPackage& package,
+                                         const std::vector<InstalledPackagePath>& positions);
 
 }  // namespace packages

@@ -50,18 +50,18 @@ void sweep(const std::string& prefix) {
 Result<ScratchFolder> ScratchFolder::make(std::string_view name) {
   const std::string prefix = std::string(kParent) + "/warder-" + std::string(name) + "-";
   sweep(prefix);
-  ScratchFolder made;
+  ScratchFolder folder;
   // Another command may sweep between the two calls; it then removes a folder that is not locked yet.
-  for (int attempt = 0; attempt < 10 && !made.lock_; attempt++) {
+  for (int attempt = 0; attempt < 10 && !folder.lock_; attempt++) {
     std::string path = prefix + std::string(kRandomLetters, 'X');
     if (!::mkdtemp(path.data())) return fail_errno(errno, "make a folder in /var/tmp");
-    made.lock_ = lock_folder(path);
-    if (made.lock_) made.path_ = path;
+    folder.lock_ = lock_folder(path);
+    if (folder.lock_) folder.path_ = path;
   }
-  if (!made.lock_) return fail(Code::unavailable, "cannot lock a folder in /var/tmp", "try again");
+  if (!folder.lock_) return fail(Code::unavailable, "cannot lock a folder in /var/tmp", "try again");
   // Other users may go through it to the folders that are theirs, and cannot replace them.
-  if (::fchmod(made.lock_.get(), 0711) < 0) return fail_errno(errno, "chmod " + made.path_);
-  return made;
+  if (::fchmod(folder.lock_.get(), 0711) < 0) return fail_errno(errno, "chmod " + folder.path_);
+  return folder;
 }
 
 ScratchFolder::ScratchFolder(ScratchFolder&& other) noexcept

@@ -42,10 +42,10 @@ class TreeCopy {
     if (S_ISDIR(status.st_mode)) {
       TRY(const Fd inner, open_listed_beneath(from, name, O_RDONLY | O_DIRECTORY));
       if (::mkdirat(to, name.c_str(), 0755) < 0) return fail_errno(errno, "mkdir");
-      Fd made(::openat(to, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
-      if (!made) return fail_errno(errno, "open");
-      if (::fchmod(made.get(), 0755) < 0) return fail_errno(errno, "chmod");  // with any umask
-      return folder(inner.get(), made.get(), depth + 1);
+      Fd created(::openat(to, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+      if (!created) return fail_errno(errno, "open");
+      if (::fchmod(created.get(), 0755) < 0) return fail_errno(errno, "chmod");  // with any umask
+      return folder(inner.get(), created.get(), depth + 1);
     }
     if (S_ISREG(status.st_mode)) return file(from, to, name);
     copied_.left_out++;
@@ -145,12 +145,12 @@ Result<bool> is_same_entry(int first, int second, const std::string& name) {
 
 }  // namespace
 
-Result<bool> is_same_tree(int one, int other) {
-  TRY(const auto names, read_names(FolderReader::at(one, ".")));
-  TRY(const auto other_names, read_names(FolderReader::at(other, ".")));
+Result<bool> is_same_tree(int a, int b) {
+  TRY(const auto names, read_names(FolderReader::at(a, ".")));
+  TRY(const auto other_names, read_names(FolderReader::at(b, ".")));
   if (names != other_names) return false;
   for (const std::string& name : names) {
-    TRY(const bool is_same, is_same_entry(one, other, name));
+    TRY(const bool is_same, is_same_entry(a, b, name));
     if (!is_same) return false;
   }
   return true;

@@ -27,7 +27,7 @@ Result<CopiedTree> copy_tree(int from, int to, const TreeLimits& limits = {});
 
 // Whether two trees that copy_tree() made have the same names, bytes and modes. False, too, if a file cannot be opened.
 // Errors: a folder or file cannot be read to its end.
-Result<bool> is_same_tree(int one, int other);
+Result<bool> is_same_tree(int a, int b);
 
 // Whether a tree is over a limit, in bytes on the disk. Programs may still be writing it: a folder that is removed
 // meanwhile counts as empty. Errors: a folder cannot be read to its end.

@@ -144,7 +144,7 @@ Result<std::shared_ptr<const JsonWebKey>> read_key(const Json& key, const std::s
   if (id.size() > kMaxKeyId) return fail(Code::invalid, path + ".kid: longer than 256 bytes");
   const std::string type = text_member(key, "kty"), curve = text_member(key, "crv"), use = text_member(key, "use");
   const std::string algorithm = text_member(key, "alg");
-  const auto is_for = [&](Algorithm one) { return algorithm.empty() || algorithm == algorithm_name(one); };
+  const auto is_for = [&](Algorithm item) { return algorithm.empty() || algorithm == algorithm_name(item); };
   if (!use.empty() && use != "sig") return nullptr;
   if (type == "OKP" && curve == "Ed25519" && is_for(Algorithm::eddsa)) {
     TRY(std::string x, bytes_of(key, "x", path));
@@ -212,7 +212,7 @@ bool has_key(const JsonWebKeys& keys, std::string_view fingerprint) {
 Result<JsonWebKeys> read_jwks_file(const std::string& path) {
   Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file) return fail_errno(errno, "open " + path, Code::invalid);
-  TRY(const std::string text, read_whole(file.get(), kMaxJwksBytes));
+  TRY(const std::string text, read_complete(file.get(), kMaxJwksBytes));
   auto keys = read_jwks(text);
   if (!keys) return tl::unexpected<Error>(std::move(keys).error().within(path));
   return keys;

@@ -87,8 +87,8 @@ const JsonWebKey* key_for(const Json& header, const JsonWebKeys& keys, std::stri
 bool is_for(const Json* audience, const std::string& own) {
   if (is_text(audience, own)) return true;
   if (!audience || !audience->is_array() || audience->size() > kMaxAudiences) return false;
-  if (!std::all_of(audience->begin(), audience->end(), [](const Json& one) { return one.is_string(); })) return false;
-  return std::any_of(audience->begin(), audience->end(), [&own](const Json& one) { return is_text(&one, own); });
+  if (!std::all_of(audience->begin(), audience->end(), [](const Json& item) { return item.is_string(); })) return false;
+  return std::any_of(audience->begin(), audience->end(), [&own](const Json& item) { return is_text(&item, own); });
 }
 
 // Seconds since 1970; nullopt: not a number in range.

@@ -94,7 +94,7 @@ Result<std::vector<StoredToken>> load_token_credential(const std::string& creden
   Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file && errno == ENOENT) return {};
   if (!file) return fail_errno(errno, fmt::format("open the credential {}", kCredential));
-  TRY(const std::string text, read_whole(file.get(), kMaxCredentialBytes));
+  TRY(const std::string text, read_complete(file.get(), kMaxCredentialBytes));
   const auto parsed = parse_json_file(text);
   if (!parsed) return tl::unexpected<Error>(Error(parsed.error()).within(fmt::format("credential {}", kCredential)));
   return read_tokens(*parsed, kCredential);

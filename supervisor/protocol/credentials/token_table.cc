@@ -15,13 +15,13 @@ TokenTable::TokenTable(std::vector<StoredToken> tokens) {
 }
 
 const StoredToken* TokenTable::find(std::string_view text) const {
-  const auto found = by_hash_.find(hash_of_token(text));
-  return found == by_hash_.end() ? nullptr : &tokens_[found->second];
+  const auto it = by_hash_.find(hash_of_token(text));
+  return it == by_hash_.end() ? nullptr : &tokens_[it->second];
 }
 
 const StoredToken* TokenTable::named(std::string_view name) const {
-  const auto found = by_name_.find(name);
-  return found == by_name_.end() ? nullptr : &tokens_[found->second];
+  const auto it = by_name_.find(name);
+  return it == by_name_.end() ? nullptr : &tokens_[it->second];
 }
 
 }  // namespace credentials

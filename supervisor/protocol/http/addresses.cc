@@ -62,10 +62,10 @@ struct V6Block {
 };
 
 bool is_in(const V6Bytes& address, const V6Block& block) {
-  const auto whole = static_cast<size_t>(block.bits / 8);
-  if (std::memcmp(address.data(), block.base.data(), whole) != 0) return false;
+  const auto full = static_cast<size_t>(block.bits / 8);
+  if (std::memcmp(address.data(), block.base.data(), full) != 0) return false;
   const int rest = block.bits % 8;
-  return rest == 0 || (address[whole] ^ block.base[whole]) >> (8 - rest) == 0;
+  return rest == 0 || (address[full] ^ block.base[full]) >> (8 - rest) == 0;
 }
 
 constexpr V6Block kMapped{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff}, 96};
@@ -91,8 +91,8 @@ AddressKind kind_of_v6(const V6Bytes& address) {
   if (is_in(address, kLoopback)) return kLoopbackKind;
   if (is_in(address, kUniqueLocal)) return kPrivate;
   if (!is_in(address, kGlobal)) return kForbidden;
-  const bool is_of_no_host =
-      std::any_of(std::begin(kOfNoHost), std::end(kOfNoHost), [&](const V6Block& one) { return is_in(address, one); });
+  const bool is_of_no_host = std::any_of(std::begin(kOfNoHost), std::end(kOfNoHost),
+                                         [&](const V6Block& block) { return is_in(address, block); });
   return is_of_no_host ? kForbidden : AddressKind::public_unicast;
 }
 

@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 constexpr size_t kMaxUrl = 8 << 10;
 constexpr auto kAddressesKept = 60s;
-constexpr size_t kMaxKnown = 256;
+constexpr size_t kMaxEntries = 256;
 constexpr long kIdleConnections = 16;
 
 bool is_token(std::string_view text) {
@@ -35,29 +35,29 @@ Result<UrlParts> parse_url(std::string_view url) {
   if (url.size() > kMaxUrl) return refuse("is longer than 8 kB");
   if (std::any_of(url.begin(), url.end(), [](unsigned char c) { return c <= ' ' || c >= 0x7f || c == '\\'; }))
     return refuse("holds a character that must be written as %XX");
-  UrlParts place;
+  UrlParts url_parts;
   if (url.starts_with("https://")) {
-    place.secure = true;
+    url_parts.secure = true;
   } else if (!url.starts_with("http://")) {
     return refuse("begins neither with http:// nor with https://");
   }
-  url.remove_prefix(place.secure ? 8 : 7);
+  url.remove_prefix(url_parts.secure ? 8 : 7);
   std::string_view authority = url.substr(0, url.find_first_of("/?#"));
   if (authority.find('@') != authority.npos) return refuse("contains a user; write the password into a header");
-  place.port = place.secure ? "443" : "80";
+  url_parts.port = url_parts.secure ? "443" : "80";
   const size_t bracket = authority.starts_with('[') ? authority.find(']') : 0;
   if (bracket == authority.npos) return refuse("has no host");
   if (const size_t colon = authority.find(':', bracket); colon != authority.npos) {
-    place.port = authority.substr(colon + 1);
+    url_parts.port = authority.substr(colon + 1);
     authority = authority.substr(0, colon);
-    const bool digits = place.port.find_first_not_of("0123456789") == std::string::npos;
-    if (place.port.empty() || place.port.size() > 5 || !digits || std::stoul(place.port) - 1 > 65534)
+    const bool digits = url_parts.port.find_first_not_of("0123456789") == std::string::npos;
+    if (url_parts.port.empty() || url_parts.port.size() > 5 || !digits || std::stoul(url_parts.port) - 1 > 65534)
       return refuse("has no number from 1 to 65535 as its port");
   }
   if (bracket > 0 && authority.size() != bracket + 1) return refuse("has no host");
-  place.host = bracket > 0 ? authority.substr(1, bracket - 1) : authority;
-  if (place.host.empty()) return refuse("has no host");
-  return place;
+  url_parts.host = bracket > 0 ? authority.substr(1, bracket - 1) : authority;
+  if (url_parts.host.empty()) return refuse("has no host");
+  return url_parts;
 }
 
 Result<> check_header(std::string_view name, std::string_view value) {
@@ -68,8 +68,8 @@ Result<> check_header(std::string_view name, std::string_view value) {
 }
 
 std::string_view ReplyHead::header(std::string_view name) const {
-  auto found = std::find_if(headers.begin(), headers.end(), [name](const auto& one) { return one.first == name; });
-  return found == headers.end() ? std::string_view() : found->second;
+  auto it = std::find_if(headers.begin(), headers.end(), [name](const auto& item) { return item.first == name; });
+  return it == headers.end() ? std::string_view() : it->second;
 }
 
 std::string_view ReplyHead::media_type() const {
@@ -107,8 +107,8 @@ void HttpClient::Core::act(curl_socket_t socket, int events) {
   const NamedWork named_work(LoopWork::other);
   int running = 0;
   curl.multi_socket_action(multi_, socket, events, &running);
-  int left = 0;
-  while (CURLMsg* message = curl.multi_info_read(multi_, &left)) {
+  int remaining = 0;
+  while (CURLMsg* message = curl.multi_info_read(multi_, &remaining)) {
     if (message->msg != CURLMSG_DONE) continue;
     const CURLcode code = message->data.result;
     Exchange::State* state = nullptr;
@@ -117,20 +117,20 @@ void HttpClient::Core::act(curl_socket_t socket, int events) {
   }
 }
 
-int HttpClient::Core::on_socket(CURL*, curl_socket_t socket, int what, void* self, void*) {
+int HttpClient::Core::on_socket(CURL*, curl_socket_t socket, int kind, void* self, void*) {
   Core& core = *static_cast<Core*>(self);
-  if (what == CURL_POLL_REMOVE) {
+  if (kind == CURL_POLL_REMOVE) {
     core.watches_.erase(socket);
   } else {
-    core.watch(socket, what);
+    core.watch(socket, kind);
   }
   return 0;
 }
 
-void HttpClient::Core::watch(curl_socket_t socket, int what) {
+void HttpClient::Core::watch(curl_socket_t socket, int kind) {
   auto& box = watches_[socket];
   if (!box) {
-    auto fresh = std::make_unique<Watch>();
+    auto fresh = std::make_unique<SocketWatch>();
     fresh->core = this;
     fresh->socket = socket;
     fresh->handle.data = fresh.get();
@@ -140,9 +140,9 @@ void HttpClient::Core::watch(curl_socket_t socket, int what) {
     }
     box.reset(fresh.release());
   }
-  const int events = ((what & CURL_POLL_IN) ? UV_READABLE : 0) | ((what & CURL_POLL_OUT) ? UV_WRITABLE : 0);
+  const int events = ((kind & CURL_POLL_IN) ? UV_READABLE : 0) | ((kind & CURL_POLL_OUT) ? UV_WRITABLE : 0);
   uv_poll_start(&box->handle, events, [](uv_poll_t* handle, int status, int ready) {
-    const Watch& watch = *static_cast<Watch*>(handle->data);
+    const SocketWatch& watch = *static_cast<SocketWatch*>(handle->data);
     const int seen = ((ready & UV_READABLE) ? CURL_CSELECT_IN : 0) | ((ready & UV_WRITABLE) ? CURL_CSELECT_OUT : 0);
     watch.core->act(watch.socket, status < 0 ? CURL_CSELECT_ERR : seen);
   });
@@ -162,13 +162,13 @@ int HttpClient::Core::on_timer(CURLM*, long milliseconds, void* self) {
 }
 
 const std::vector<std::string>* HttpClient::Core::known(const std::string& host) {
-  auto found = known_.find(host);
-  return found == known_.end() || found->second.until < Monotonic::now() ? nullptr : &found->second.addresses;
+  auto it = hosts_.find(host);
+  return it == hosts_.end() || it->second.until < Monotonic::now() ? nullptr : &it->second.addresses;
 }
 
 void HttpClient::Core::remember(const std::string& host, std::vector<std::string> addresses) {
-  if (known_.size() >= kMaxKnown) known_.clear();
-  known_[host] = Known{std::move(addresses), Monotonic::now() + kAddressesKept};
+  if (hosts_.size() >= kMaxEntries) hosts_.clear();
+  hosts_[host] = KnownHost{std::move(addresses), Monotonic::now() + kAddressesKept};
 }
 
 Result<std::unique_ptr<HttpClient>> HttpClient::open(Loop& loop) {

@@ -65,10 +65,10 @@ Endpoint::Endpoint(Loop& loop, AsyncFd socket, Handler handler, TaskHandler task
 Task<std::string> Endpoint::answer(std::string_view request) {
   if (!task_handler_) co_return answer_to(request, handler_);
   const ReadRequest read = read_request(request, Methods::read_and_post);
-  if (!read.asked) co_return text_of(read.refused, "GET");
-  Task<Response> work = task_handler_(*read.asked);
+  if (!read.requested) co_return text_of(read.refused, "GET");
+  Task<Response> work = task_handler_(*read.requested);
   const Response response = co_await std::move(work);
-  co_return text_of(response, read.asked->method);
+  co_return text_of(response, read.requested->method);
 }
 
 // False: each client waits for its answer.

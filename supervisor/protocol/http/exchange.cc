@@ -17,8 +17,8 @@ constexpr const char* kNetwork =
     "the daemon has only the network interface lo; give the service a network by `systemctl edit warder.service`, with "
     "PrivateNetwork=no and IPAddressAllow= below [Service]: see units/README.md";
 
-bool needs_resolver(const UrlParts& place) {
-  return place.host != "localhost" && place.host.find(':') == place.host.npos;  // libcurl needs no lookup
+bool needs_resolver(const UrlParts& url_parts) {
+  return url_parts.host != "localhost" && url_parts.host.find(':') == url_parts.host.npos;  // libcurl needs no lookup
 }
 
 }  // namespace
@@ -42,8 +42,8 @@ Task<Result<std::string>> Exchange::read() {
 
 bool Exchange::may_be_sent() const { return state_->may_be_sent; }
 
-Exchange::State::State(HttpClient::Core& client, ClientRequest what)
-    : core_(client), request_(std::move(what)), tasks_(client.loop) {
+Exchange::State::State(HttpClient::Core& client, ClientRequest request)
+    : core_(client), request_(std::move(request)), tasks_(client.loop) {
   tasks_.spawn(begin());
 }
 
@@ -61,35 +61,35 @@ Task<> Exchange::State::begin() {
 }
 
 Task<Result<>> Exchange::State::prepare() {
-  CO_TRY(const UrlParts place, parse_url(request_.url));
+  CO_TRY(const UrlParts url_parts, parse_url(request_.url));
   std::vector<std::string> addresses = request_.addresses;
-  if (addresses.empty() && request_.socket.empty() && needs_resolver(place)) {
-    if (const auto* known = core_.known(place.host)) {
-      addresses = *known;
+  if (addresses.empty() && request_.socket.empty() && needs_resolver(url_parts)) {
+    if (const auto* existing = core_.known(url_parts.host)) {
+      addresses = *existing;
     } else {
-      auto found = co_await resolve(core_.loop, place.host, request_.connect);
-      if (!found && found.error().code == Code::unavailable && only_loopback()) found.error().hint = kNetwork;
-      if (!found) co_return tl::unexpected<Error>(found.error());
-      addresses = *std::move(found);
-      core_.remember(place.host, addresses);
+      auto match = co_await resolve(core_.loop, url_parts.host, request_.connect);
+      if (!match && match.error().code == Code::unavailable && only_loopback()) match.error().hint = kNetwork;
+      if (!match) co_return tl::unexpected<Error>(match.error());
+      addresses = *std::move(match);
+      core_.remember(url_parts.host, addresses);
     }
   }
-  if (request_.is_public) CO_CHECKED(check_public(place, addresses));
-  CO_CHECKED(set_options(place, addresses));
+  if (request_.is_public) CO_CHECKED(check_public(url_parts, addresses));
+  CO_CHECKED(set_options(url_parts, addresses));
   added_ = true;
   co_return core_.add(easy_, this);
 }
 
 // Without addresses, the host itself is an address, or a name of this machine.
-Result<> Exchange::State::check_public(const UrlParts& place, const std::vector<std::string>& addresses) const {
-  const std::vector<std::string> all = addresses.empty() ? std::vector{place.host} : addresses;
+Result<> Exchange::State::check_public(const UrlParts& url_parts, const std::vector<std::string>& addresses) const {
+  const std::vector<std::string> all = addresses.empty() ? std::vector{url_parts.host} : addresses;
   for (const std::string& address : all)
     if (kind_of_address(address) != AddressKind::public_unicast || is_own_address(address))
-      return fail(Code::denied, fmt::format("{}: {}", place.host, why_refused(address)));
+      return fail(Code::denied, fmt::format("{}: {}", url_parts.host, why_refused(address)));
   return {};
 }
 
-Result<> Exchange::State::set_options(const UrlParts& place, const std::vector<std::string>& addresses) {
+Result<> Exchange::State::set_options(const UrlParts& url_parts, const std::vector<std::string>& addresses) {
   const Curl& curl = core_.curl;
   easy_ = curl.easy_init();
   if (!easy_) return fail(Code::exhausted, "no memory for a request");
@@ -132,7 +132,7 @@ Result<> Exchange::State::set_options(const UrlParts& place, const std::vector<s
       request_.method == "POST" || request_.method == "HEAD" || (request_.method == "GET" && request_.body.empty());
   if (!is_libcurls_own) set(CURLOPT_CUSTOMREQUEST, request_.method.c_str());
   if (!addresses.empty()) {
-    const std::string entry = fmt::format("{}:{}:{}", place.host, place.port, fmt::join(addresses, ","));
+    const std::string entry = fmt::format("{}:{}:{}", url_parts.host, url_parts.port, fmt::join(addresses, ","));
     resolved_ = curl.slist_append(nullptr, entry.c_str());
     set(CURLOPT_RESOLVE, resolved_);
   }

@@ -29,7 +29,7 @@ struct HttpClient::Core {
   const Curl& curl;
 
  private:
-  struct Watch {
+  struct SocketWatch {
     uv_poll_t handle;
     Core* core;
     curl_socket_t socket;
@@ -38,22 +38,22 @@ struct HttpClient::Core {
     uv_timer_t handle;
     Core* core;
   };
-  struct Known {
+  struct KnownHost {
     std::vector<std::string> addresses;
     Monotonic::time_point until;
   };
-  static int on_socket(CURL*, curl_socket_t socket, int what, void* self, void*);
+  static int on_socket(CURL*, curl_socket_t socket, int kind, void* self, void*);
   static int on_timer(CURLM*, long milliseconds, void* self);
-  void watch(curl_socket_t socket, int what);
+  void watch(curl_socket_t socket, int kind);
 
   CURLM* multi_;
   UvPtr<Timer> timer_;
-  std::map<curl_socket_t, UvPtr<Watch>> watches_;
-  std::map<std::string, Known> known_;
+  std::map<curl_socket_t, UvPtr<SocketWatch>> watches_;
+  std::map<std::string, KnownHost> hosts_;
 };
 
 struct Exchange::State {
-  State(HttpClient::Core& client, ClientRequest what);
+  State(HttpClient::Core& client, ClientRequest request);
   ~State();
   State(const State&) = delete;
   Task<> begin();
@@ -68,8 +68,8 @@ struct Exchange::State {
 
  private:
   Task<Result<>> prepare();
-  Result<> check_public(const UrlParts& place, const std::vector<std::string>& addresses) const;
-  Result<> set_options(const UrlParts& place, const std::vector<std::string>& addresses);
+  Result<> check_public(const UrlParts& url_parts, const std::vector<std::string>& addresses) const;
+  Result<> set_options(const UrlParts& url_parts, const std::vector<std::string>& addresses);
   Result<> add_headers();
   static size_t on_header(char* data, size_t, size_t bytes, void* self);
   static size_t on_body(char* data, size_t, size_t bytes, void* self);

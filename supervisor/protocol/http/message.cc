@@ -28,13 +28,13 @@ std::string_view take_line(std::string_view& text) {
 // The value of a header; empty if there are two of them, because neither can be trusted. `name` is in lower case.
 std::string_view value_of(std::string_view name, std::string_view headers) {
   std::string_view value;
-  bool found = false;
+  bool is_present = false;
   while (!headers.empty()) {
     const std::string_view line = take_line(headers);
     if (line.empty()) break;
     if (line.size() <= name.size() || line[name.size()] != ':') continue;
     if (::strncasecmp(line.data(), name.data(), name.size()) != 0) continue;
-    if (std::exchange(found, true)) return {};
+    if (std::exchange(is_present, true)) return {};
     value = trimmed(line.substr(name.size() + 1));
   }
   return value;
@@ -76,29 +76,29 @@ ReadRequest read_request(std::string_view request, Methods methods) {
   if (end == request.npos) return {{}, refusal("431 Request Header Fields Too Large", "at most 8 KiB")};
   std::string_view headers = request.substr(0, end);
   std::string_view line = take_line(headers);
-  HttpRequest asked;
-  asked.method = take(line, ' ');
+  HttpRequest http_request;
+  http_request.method = take(line, ' ');
   std::string_view target = take(line, ' ');
   if (line != "HTTP/1.0" && line != "HTTP/1.1")
     return {{}, refusal("400 Bad Request", "this is not an HTTP/1 request")};
-  const bool post = asked.method == "POST" && methods == Methods::read_and_post;
-  if (asked.method != "GET" && asked.method != "HEAD" && !post) {
+  const bool post = http_request.method == "POST" && methods == Methods::read_and_post;
+  if (http_request.method != "GET" && http_request.method != "HEAD" && !post) {
     if (methods == Methods::read)
       return {{}, refusal("405 Method Not Allowed", "use the method GET", "Allow: GET, HEAD\r\n")};
     return {{}, refusal("405 Method Not Allowed", "use GET or POST", "Allow: GET, HEAD, POST\r\n")};
   }
-  asked.path = take(target, '?');
-  asked.query = target;
-  asked.host = value_of("host", headers);
-  asked.origin = value_of("origin", headers);
-  asked.content_type = value_of("content-type", headers);
+  http_request.path = take(target, '?');
+  http_request.query = target;
+  http_request.host = value_of("host", headers);
+  http_request.origin = value_of("origin", headers);
+  http_request.content_type = value_of("content-type", headers);
   if (post) {
     const auto size = body_size(headers);
     if (!size) return {{}, refusal("411 Length Required", "give a Content-Length of at most 8 KiB, once")};
     if (request.size() < end + *size) return {{}, refusal("413 Content Too Large", "at most 8 KiB with the headers")};
-    asked.body = request.substr(end, *size);
+    http_request.body = request.substr(end, *size);
   }
-  return {asked, {}};
+  return {http_request, {}};
 }
 
 std::string text_of(const Response& response, std::string_view method) {
@@ -109,7 +109,7 @@ std::string text_of(const Response& response, std::string_view method) {
 
 std::string answer_to(std::string_view request, const Handler& handler) {
   const ReadRequest read = read_request(request, Methods::read);
-  return read.asked ? text_of(handler(*read.asked), read.asked->method) : text_of(read.refused, "GET");
+  return read.requested ? text_of(handler(*read.requested), read.requested->method) : text_of(read.refused, "GET");
 }
 
 }  // namespace http

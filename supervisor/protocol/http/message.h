@@ -30,7 +30,7 @@ using Handler = std::function<Response(const HttpRequest&)>;
 
 enum class Methods { read, read_and_post };  // GET and HEAD; also POST
 struct ReadRequest {
-  std::optional<HttpRequest> asked;  // absent: answer with `refused`
+  std::optional<HttpRequest> requested;  // absent: answer with `refused`
   Response refused;
 };
 

@@ -52,18 +52,18 @@ size_t find_bad_byte(std::string_view head, size_t from) {
 }  // namespace
 
 const std::string* IncomingRequest::field(std::string_view name) const {
-  const std::string* found = nullptr;
+  const std::string* match = nullptr;
   for (const auto& [key, value] : fields) {
     if (key != name) continue;
-    if (found) return nullptr;
-    found = &value;
+    if (match) return nullptr;
+    match = &value;
   }
-  return found;
+  return match;
 }
 
 size_t IncomingRequest::count(std::string_view name) const {
   return static_cast<size_t>(
-      std::count_if(fields.begin(), fields.end(), [&](const auto& one) { return one.first == name; }));
+      std::count_if(fields.begin(), fields.end(), [&](const auto& item) { return item.first == name; }));
 }
 
 std::string_view IncomingRequest::path() const { return std::string_view(target).substr(0, target.find('?')); }
@@ -144,7 +144,7 @@ size_t RequestParser::feed(std::string_view bytes) {
       return feed_head(bytes);
     case State::body:
       return feed_body(bytes);
-    case State::whole:
+    case State::full:
     case State::refused:
       break;
   }
@@ -166,35 +166,35 @@ size_t RequestParser::feed_head(std::string_view bytes) {
     if (bytes.size() >= room) refuse(431, "the head of the request is too long");
     return bytes.size();
   }
-  const size_t taken = head_.size() - before;
+  const size_t used = head_.size() - before;
   read_head();
-  return taken;
+  return used;
 }
 
 void RequestParser::read_head() {
   HeadGrammar grammar(limits_, request_);
   beast::error_code error;
-  const size_t taken = grammar.put({head_.data(), head_.size()}, error);
+  const size_t used = grammar.put({head_.data(), head_.size()}, error);
   if (!grammar.refused.why.empty()) return refuse(grammar.refused.status, std::move(grammar.refused.why));
-  if (error || !grammar.is_done_with_head || taken != head_.size())
+  if (error || !grammar.is_done_with_head || used != head_.size())
     return refuse(400, "this is not an HTTP/1.1 request");
   if (!check_head() || !check_framing()) return;
   // After a request to change the protocol, some readers take the next bytes for the other protocol's.
   request_.keeps_alive = grammar.keep_alive() && request_.count("upgrade") == 0;
   free_head();
   if (request_.count("transfer-encoding") > 0) {
-    place_ = BodyPlace::size;
-    left_ = digits_ = 0;
+    body_state_ = BodyState::size;
+    remaining_ = digits_ = 0;
   } else if (const auto* length = request_.field("content-length")) {
-    left_ = static_cast<size_t>(std::stoull(*length));
-    if (left_ > limits_.body_bytes) return refuse(413, "the body of the request is too long");
-    request_.body_bytes_announced = left_;
-    place_ = BodyPlace::length;
+    remaining_ = static_cast<size_t>(std::stoull(*length));
+    if (remaining_ > limits_.body_bytes) return refuse(413, "the body of the request is too long");
+    request_.body_bytes_announced = remaining_;
+    body_state_ = BodyState::length;
   } else {
-    left_ = 0;
-    place_ = BodyPlace::length;
+    remaining_ = 0;
+    body_state_ = BodyState::length;
   }
-  state_ = place_ == BodyPlace::length && left_ == 0 ? State::whole : State::body;
+  state_ = body_state_ == BodyState::length && remaining_ == 0 ? State::full : State::body;
 }
 
 bool RequestParser::check_head() {
@@ -240,66 +240,66 @@ bool RequestParser::check_framing() {
 }
 
 size_t RequestParser::feed_body(std::string_view bytes) {
-  size_t taken = 0;
-  while (taken < bytes.size() && state_ == State::body) {
-    if (place_ == BodyPlace::length || place_ == BodyPlace::data) {
-      const std::string_view part = bytes.substr(taken, left_);
+  size_t used = 0;
+  while (used < bytes.size() && state_ == State::body) {
+    if (body_state_ == BodyState::length || body_state_ == BodyState::data) {
+      const std::string_view part = bytes.substr(used, remaining_);
       request_.body += part;
-      taken += part.size();
-      left_ -= part.size();
-      if (left_ > 0) continue;
-      if (place_ == BodyPlace::length) state_ = State::whole;
-      place_ = BodyPlace::data_cr;
+      used += part.size();
+      remaining_ -= part.size();
+      if (remaining_ > 0) continue;
+      if (body_state_ == BodyState::length) state_ = State::full;
+      body_state_ = BodyState::data_cr;
     } else {
-      take_framing(bytes[taken++]);
+      take_framing(bytes[used++]);
     }
   }
-  return taken;
+  return used;
 }
 
 // One byte of the framing of chunks, RFC 9112, section 7.1, without extensions and trailer fields. Beast's parser of
 // chunks is not used: it has an assertion that a request without chunks fails if it comes in pieces (Boost 1.74), and
 // it takes more forms of a chunk's line than other readers.
 void RequestParser::take_framing(char c) {
-  const auto expect = [&](char wanted, BodyPlace next) {
-    if (c == wanted) {
-      place_ = next;
+  const auto expect = [&](char requested, BodyState next) {
+    if (c == requested) {
+      body_state_ = next;
     } else {
       refuse(400, "the chunks of the request are not valid");
     }
   };
-  switch (place_) {
-    case BodyPlace::size:
+  switch (body_state_) {
+    case BodyState::size:
       if (const int digit = hex_digit(c); digit >= 0 && digits_ < kMaxSizeDigits) {
-        left_ = left_ * 16 + static_cast<size_t>(digit);
+        remaining_ = remaining_ * 16 + static_cast<size_t>(digit);
         digits_++;
       } else if (c == ';') {
         refuse(400, "chunk extensions are not supported");
       } else {
-        expect(digits_ > 0 ? '\r' : '\0', BodyPlace::size_lf);
+        expect(digits_ > 0 ? '\r' : '\0', BodyState::size_lf);
       }
       break;
-    case BodyPlace::size_lf:
-      expect('\n', left_ > 0 ? BodyPlace::data : BodyPlace::end_cr);
-      if (left_ > limits_.body_bytes - request_.body.size()) refuse(413, "the body of the request is too long");
+    case BodyState::size_lf:
+      expect('\n', remaining_ > 0 ? BodyState::data : BodyState::end_cr);
+      if (remaining_ > limits_.body_bytes - request_.body.size()) refuse(413, "the body of the request is too long");
       break;
-    case BodyPlace::data_cr:
-      expect('\r', BodyPlace::data_lf);
+    case BodyState::data_cr:
+      expect('\r', BodyState::data_lf);
       break;
-    case BodyPlace::data_lf:
-      expect('\n', BodyPlace::size);
-      left_ = digits_ = 0;
+    case BodyState::data_lf:
+      expect('\n', BodyState::size);
+      remaining_ = digits_ = 0;
       break;
-    case BodyPlace::end_cr:
+    case BodyState::end_cr:
       if (c != '\r') return refuse(400, "trailer fields are not supported");
-      place_ = BodyPlace::end_lf;
+      body_state_ = BodyState::end_lf;
       break;
-    case BodyPlace::end_lf:
-      expect('\n', BodyPlace::length);
-      if (state_ == State::body) state_ = State::whole;
+    case BodyState::end_lf:
+      expect('\n', BodyState::length);
+      if (state_ == State::body) state_ = State::full;
       break;
-    case BodyPlace::length:
-    case BodyPlace::data:
+    case BodyState::length:
+    case BodyState::data:
       break;
   }
 }

@@ -51,7 +51,7 @@ class RequestParser {
     idle,     // no byte of a request was read
     head,     // a part of the head was read
     body,     // the head is whole, the body is not
-    whole,    // the request is whole
+    full,     // the request is whole
     refused,  // no further byte is read
   };
   struct Refused {
@@ -74,7 +74,7 @@ class RequestParser {
  private:
   class HeadGrammar;  // Boost.Beast's parser
   // The place of the next byte in a body: in a body with a length; or in chunks.
-  enum class BodyPlace { length, size, size_lf, data, data_cr, data_lf, end_cr, end_lf };
+  enum class BodyState { length, size, size_lf, data, data_cr, data_lf, end_cr, end_lf };
 
   size_t feed_head(std::string_view bytes);
   size_t feed_body(std::string_view bytes);
@@ -90,9 +90,9 @@ class RequestParser {
   Refused refused_;
   std::string head_;  // until the head is whole
   IncomingRequest request_;
-  BodyPlace place_ = BodyPlace::length;
-  size_t left_ = 0;    // bytes of the body, or of the chunk; while its size is read, the size so far
-  size_t digits_ = 0;  // of that size
+  BodyState body_state_ = BodyState::length;
+  size_t remaining_ = 0;  // bytes of the body, or of the chunk; while its size is read, the size so far
+  size_t digits_ = 0;     // of that size
 };
 
 }  // namespace http

@@ -102,15 +102,15 @@ class NameLookup {
     ares_socket_t socket;
   };
 
-  static void on_answer(void* self, int status, int, ares_addrinfo* found) {
+  static void on_answer(void* self, int status, int, ares_addrinfo* match) {
     NameLookup& lookup = *static_cast<NameLookup*>(self);
-    for (const ares_addrinfo_node* node = found ? found->nodes : nullptr; node; node = node->ai_next) {
+    for (const ares_addrinfo_node* node = match ? match->nodes : nullptr; node; node = node->ai_next) {
       std::string text = address_text(node->ai_addr);
       auto& all = lookup.addresses;
       if (!text.empty() && all.size() < kMaxAddresses && std::find(all.begin(), all.end(), text) == all.end())
         all.push_back(std::move(text));
     }
-    if (found) ::ares_freeaddrinfo(found);
+    if (match) ::ares_freeaddrinfo(match);
     lookup.status_ = status;
     lookup.answer_.resolve();
   }
@@ -153,12 +153,13 @@ class NameLookup {
 
   // c-ares repeats questions that got no answer.
   void set_timer() {
-    timeval left{};
-    if (!::ares_timeout(channel_, nullptr, &left)) {
+    timeval remaining{};
+    if (!::ares_timeout(channel_, nullptr, &remaining)) {
       uv_timer_stop(&timer_->handle);
       return;
     }
-    const auto milliseconds = static_cast<uint64_t>(left.tv_sec) * 1000 + static_cast<uint64_t>(left.tv_usec) / 1000;
+    const auto milliseconds =
+        static_cast<uint64_t>(remaining.tv_sec) * 1000 + static_cast<uint64_t>(remaining.tv_usec) / 1000;
     uv_update_time(loop_.uv());
     uv_timer_start(
         &timer_->handle,

@@ -9,10 +9,10 @@
 namespace http {
 
 Task<> send_reply(AsyncFd& client, std::string_view bytes, size_t max_unread) {
-  for (std::string_view left = bytes; !left.empty();) {
-    const ssize_t sent = ::send(client.get(), left.data(), left.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  for (std::string_view remaining = bytes; !remaining.empty();) {
+    const ssize_t sent = ::send(client.get(), remaining.data(), remaining.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent > 0) {
-      left.remove_prefix(static_cast<size_t>(sent));
+      remaining.remove_prefix(static_cast<size_t>(sent));
     } else if (sent < 0 && errno == EAGAIN) {
       co_await client.writable();
     } else if (sent == 0 || errno != EINTR) {

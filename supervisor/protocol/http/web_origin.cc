@@ -21,21 +21,21 @@ bool names_this_machine(const std::string& host, std::string_view own_address) {
 }  // namespace
 
 bool is_own_host(std::string_view host, std::string_view own_address, const std::vector<std::string>& hosts) {
-  const std::string asked = lower_case(host);
-  if (names_this_machine(asked, own_address)) return true;
-  return std::any_of(hosts.begin(), hosts.end(), [&](const std::string& known) {
-    const std::string name = lower_case(known);
-    return asked == name || name_of(asked) == name;
+  const std::string request = lower_case(host);
+  if (names_this_machine(request, own_address)) return true;
+  return std::any_of(hosts.begin(), hosts.end(), [&](const std::string& existing) {
+    const std::string name = lower_case(existing);
+    return request == name || name_of(request) == name;
   });
 }
 
 bool is_own_origin(std::string_view origin, std::string_view host, std::string_view own_address,
                    const std::vector<std::string>& origins) {
-  const std::string page = lower_case(origin), asked = lower_case(host);
-  if (std::any_of(origins.begin(), origins.end(), [&](const std::string& known) { return page == lower_case(known); }))
+  const std::string page = lower_case(origin), requested = lower_case(host);
+  if (std::any_of(origins.begin(), origins.end(), [&](const std::string& name) { return page == lower_case(name); }))
     return true;
-  if (!names_this_machine(asked, own_address)) return false;
-  return page == "http://" + asked || page == "https://" + asked;
+  if (!names_this_machine(requested, own_address)) return false;
+  return page == "http://" + requested || page == "https://" + requested;
 }
 
 }  // namespace http

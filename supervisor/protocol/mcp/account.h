@@ -31,10 +31,10 @@ class Accounts {
   explicit Accounts(std::shared_ptr<UnreadBudget> unread) : unread_(std::move(unread)) {}
   // The account of the principal with this name. A new account when no connection or request holds an earlier one.
   std::shared_ptr<Account> of(const Principal& principal) {
-    const auto found = accounts_.find(principal.name());
-    auto account = found == accounts_.end() ? nullptr : found->second.lock();
+    const auto it = accounts_.find(principal.name());
+    auto account = it == accounts_.end() ? nullptr : it->second.lock();
     if (!account) {
-      std::erase_if(accounts_, [](const auto& one) { return one.second.expired(); });
+      std::erase_if(accounts_, [](const auto& item) { return item.second.expired(); });
       account = std::make_shared<Account>();
       account->unread = std::make_shared<UnreadAccount>(unread_);
       accounts_[principal.name()] = account;

@@ -16,31 +16,31 @@ RpcError rpc_error(const Error& error) {
 
 RpcError bad_cursor() { return {ErrorCode::invalid_params, "Invalid params: unknown cursor", {}}; }
 
-tl::expected<std::string, RpcError> string_in(const Json& object, const char* key, const char* shown) {
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_string()) {
-    return refuse(ErrorCode::invalid_params, fmt::format("Invalid params: {} must be a string", shown));
+tl::expected<std::string, RpcError> string_in(const Json& object, const char* key, const char* shown_as) {
+  const auto it = object.find(key);
+  if (it == object.end() || !it->is_string()) {
+    return refuse(ErrorCode::invalid_params, fmt::format("Invalid params: {} must be a string", shown_as));
   }
-  return found->get<std::string>();
+  return it->get<std::string>();
 }
 
 tl::expected<std::string, RpcError> cursor_in(const Json& params) {
-  const auto given = params.find("cursor");
-  if (given == params.end() || given->is_null()) return std::string();
-  if (!given->is_string()) return tl::unexpected(bad_cursor());
-  return given->get<std::string>();
+  const auto it = params.find("cursor");
+  if (it == params.end() || it->is_null()) return std::string();
+  if (!it->is_string()) return tl::unexpected(bad_cursor());
+  return it->get<std::string>();
 }
 
 tl::expected<Json, RpcError> arguments_in(Json& params) {
-  const auto given = params.find("arguments");
-  if (given == params.end() || given->is_null()) return Json::object();
-  if (!given->is_object()) return refuse(ErrorCode::invalid_params, "Invalid params: arguments must be an object");
-  return std::move(*given);
+  const auto it = params.find("arguments");
+  if (it == params.end() || it->is_null()) return Json::object();
+  if (!it->is_object()) return refuse(ErrorCode::invalid_params, "Invalid params: arguments must be an object");
+  return std::move(*it);
 }
 
 Caching stricter(Caching a, Caching b) {
-  const bool anybody = a.scope == Caching::Scope::everybody && b.scope == Caching::Scope::everybody;
-  return {std::min(a.ttl_ms, b.ttl_ms), anybody ? Caching::Scope::everybody : Caching::Scope::requester};
+  const bool anybody = a.scope == Caching::Scope::all_users && b.scope == Caching::Scope::all_users;
+  return {std::min(a.ttl_ms, b.ttl_ms), anybody ? Caching::Scope::all_users : Caching::Scope::requester};
 }
 
 }  // namespace mcp

@@ -21,7 +21,7 @@ RpcError rpc_error(const Error& error);
 RpcError bad_cursor();
 
 // Errors: invalid_params, "Invalid params: `shown` must be a string".
-tl::expected<std::string, RpcError> string_in(const Json& object, const char* key, const char* shown);
+tl::expected<std::string, RpcError> string_in(const Json& object, const char* key, const char* shown_as);
 // params.cursor; empty for the first page. Errors: invalid_params.
 tl::expected<std::string, RpcError> cursor_in(const Json& params);
 // params.arguments as an object, {} when absent. Errors: invalid_params.

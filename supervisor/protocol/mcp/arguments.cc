@@ -33,11 +33,11 @@ bool has_type(const Json& value, std::string_view type) {
 
 std::vector<std::string> types_of(const Json& schema) {
   std::vector<std::string> types;
-  const auto found = schema.find("type");
-  if (found == schema.end()) return types;
-  if (found->is_string()) types.push_back(found->get<std::string>());
-  if (found->is_array()) {
-    for (const auto& type : *found) {
+  const auto it = schema.find("type");
+  if (it == schema.end()) return types;
+  if (it->is_string()) types.push_back(it->get<std::string>());
+  if (it->is_array()) {
+    for (const auto& type : *it) {
       if (type.is_string()) types.push_back(type.get<std::string>());
     }
   }
@@ -49,16 +49,16 @@ bool has_one_type(const Json& value, const std::vector<std::string>& types) {
 }
 
 // The value as the model wrote it, shortened.
-std::string shown(const Json& value) {
+std::string shown_value(const Json& value) {
   if (value.is_structured()) return value.is_array() ? "an array" : "an object";
   if (value.is_string()) return "\"" + printable(value.get_ref<const std::string&>(), 60) + "\"";
   return printable(dump_json(value), 60);
 }
 
 std::optional<double> number_in(const Json& schema, const char* key) {
-  const auto found = schema.find(key);
-  if (found == schema.end() || !found->is_number()) return {};
-  return found->get<double>();
+  const auto it = schema.find(key);
+  if (it == schema.end() || !it->is_number()) return {};
+  return it->get<double>();
 }
 
 size_t code_points(std::string_view text) {
@@ -68,22 +68,23 @@ size_t code_points(std::string_view text) {
 // The problem with one value; empty: no problem.
 std::string problem_of(const Json& schema, const Json& value) {
   const auto types = types_of(schema);
-  if (!has_one_type(value, types)) return fmt::format("{} is not of type {}", shown(value), fmt::join(types, " or "));
+  if (!has_one_type(value, types))
+    return fmt::format("{} is not of type {}", shown_value(value), fmt::join(types, " or "));
   if (auto allowed = schema.find("enum"); allowed != schema.end() && allowed->is_array()) {
     const std::string wire = dump_json(value);
     std::vector<std::string> names;
-    for (const auto& one : *allowed) names.push_back(dump_json(one));
+    for (const auto& item : *allowed) names.push_back(dump_json(item));
     if (std::find(names.begin(), names.end(), wire) == names.end()) {
-      return fmt::format("{} is not one of {}", shown(value), fmt::join(names, ", "));
+      return fmt::format("{} is not one of {}", shown_value(value), fmt::join(names, ", "));
     }
   }
   if (is_number(value)) {
     const double number = nearest_double(value);
     if (auto least = number_in(schema, "minimum"); least && !(number >= *least)) {
-      return fmt::format("{} is below the minimum of {}", shown(value), *least);
+      return fmt::format("{} is below the minimum of {}", shown_value(value), *least);
     }
-    if (auto most = number_in(schema, "maximum"); most && !(number <= *most)) {
-      return fmt::format("{} is above the maximum of {}", shown(value), *most);
+    if (auto max = number_in(schema, "maximum"); max && !(number <= *max)) {
+      return fmt::format("{} is above the maximum of {}", shown_value(value), *max);
     }
   }
   if (value.is_string()) {
@@ -91,19 +92,19 @@ std::string problem_of(const Json& schema, const Json& value) {
     if (auto least = number_in(schema, "minLength"); least && static_cast<double>(length) < *least) {
       return fmt::format("has {} characters, the minimum is {}", length, *least);
     }
-    if (auto most = number_in(schema, "maxLength"); most && static_cast<double>(length) > *most) {
-      return fmt::format("has {} characters, the maximum is {}", length, *most);
+    if (auto max = number_in(schema, "maxLength"); max && static_cast<double>(length) > *max) {
+      return fmt::format("has {} characters, the maximum is {}", length, *max);
     }
   }
   if (value.is_array()) {
-    if (auto most = number_in(schema, "maxItems"); most && static_cast<double>(value.size()) > *most) {
-      return fmt::format("has {} items, the maximum is {}", value.size(), *most);
+    if (auto max = number_in(schema, "maxItems"); max && static_cast<double>(value.size()) > *max) {
+      return fmt::format("has {} items, the maximum is {}", value.size(), *max);
     }
     if (auto items = schema.find("items"); items != schema.end() && items->is_object()) {
       const auto item_types = types_of(*items);
       for (size_t i = 0; i < value.size(); i++) {
         if (!has_one_type(value[i], item_types)) {
-          return fmt::format("item {}: {} is not of type {}", i, shown(value[i]), fmt::join(item_types, " or "));
+          return fmt::format("item {}: {} is not of type {}", i, shown_value(value[i]), fmt::join(item_types, " or "));
         }
       }
     }
@@ -122,7 +123,7 @@ bool is_in_enum(const Json& schema, std::string_view word) {
   const auto allowed = schema.find("enum");
   return allowed != schema.end() && allowed->is_array() &&
          std::any_of(allowed->begin(), allowed->end(),
-                     [&](const Json& one) { return one.is_string() && one.get_ref<const std::string&>() == word; });
+                     [&](const Json& item) { return item.is_string() && item.get_ref<const std::string&>() == word; });
 }
 
 // The list that a text means where the schema wants a list of strings: "email" has one item, "email, phone" two.
@@ -132,10 +133,10 @@ std::optional<Json> list_in(const Json& schema, std::string_view text) {
   Json list = Json::array();
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find(',', begin), text.size());
-    std::string_view one = text.substr(begin, end - begin);
-    while (one.starts_with(' ')) one.remove_prefix(1);
-    while (one.ends_with(' ')) one.remove_suffix(1);
-    if (!one.empty()) list.push_back(one);
+    std::string_view name = text.substr(begin, end - begin);
+    while (name.starts_with(' ')) name.remove_prefix(1);
+    while (name.ends_with(' ')) name.remove_suffix(1);
+    if (!name.empty()) list.push_back(name);
     begin = end + 1;
   }
   if (list.empty()) return {};
@@ -174,13 +175,13 @@ std::vector<std::string> words_of(std::string_view name) {
 }
 
 // How similar two names are: the number of letters in words that they share. 0: not similar.
-size_t likeness(std::string_view one, std::string_view other) {
+size_t likeness(std::string_view a, std::string_view b) {
   constexpr size_t kMin = 3;  // letters
   size_t shared = 0;
-  for (const std::string& left : words_of(one)) {
-    for (const std::string& right : words_of(other)) {
-      const std::string_view shorter = left.size() < right.size() ? left : right;
-      const std::string_view longer = left.size() < right.size() ? right : left;
+  for (const std::string& word : words_of(a)) {
+    for (const std::string& right : words_of(b)) {
+      const std::string_view shorter = word.size() < right.size() ? word : right;
+      const std::string_view longer = word.size() < right.size() ? right : word;
       if (shorter.size() >= kMin && longer.starts_with(shorter)) shared += shorter.size();
     }
   }
@@ -204,18 +205,18 @@ void round_numbers(const Json& schema, Json& arguments) {
 std::string_view nearest_name(std::string_view name, const std::vector<std::string_view>& names) {
   name = name.substr(0, 128);  // bytes; the text comes from a client and may be long
   std::string_view nearest;
-  size_t most = 0;
+  size_t max = 0;
   for (const std::string_view candidate : names) {
     const size_t alike = likeness(name, candidate);
-    if (alike > most) {
-      most = alike;
+    if (alike > max) {
+      max = alike;
       nearest = candidate;
     }
   }
   return nearest;
 }
 
-size_t take_as_meant(const Json& schema, const Spellings& spellings, Json& arguments) {
+size_t accept_intended(const Json& schema, const Spellings& spellings, Json& arguments) {
   const auto properties = schema.find("properties");
   if (properties == schema.end() || !properties->is_object()) return 0;
   size_t bytes = 0;
@@ -223,11 +224,11 @@ size_t take_as_meant(const Json& schema, const Spellings& spellings, Json& argum
     const auto property = properties->find(argument.key());
     if (!argument->is_string() || property == properties->end() || !property->is_object()) continue;
     const auto words = spellings.find(argument.key());
-    auto meant = meaning_of(*property, words == spellings.end() ? nullptr : &words->second,
-                            argument->get_ref<const std::string&>());
-    if (!meant) continue;
+    auto meaning = meaning_of(*property, words == spellings.end() ? nullptr : &words->second,
+                              argument->get_ref<const std::string&>());
+    if (!meaning) continue;
     bytes += value_bytes(argument->get_ref<const std::string&>());
-    *argument = *std::move(meant);
+    *argument = *std::move(meaning);
   }
   return bytes;
 }
@@ -259,9 +260,9 @@ std::optional<std::string> find_problems(const Json& schema, const Json& argumen
     const auto property = properties.find(name);
     if (property == properties.end()) {
       if (!closed) continue;
-      std::vector<std::string_view> known;
-      for (auto it = properties.begin(); it != properties.end(); ++it) known.push_back(it.key());
-      std::string_view nearest = nearest_name(name, known);
+      std::vector<std::string_view> existing;
+      for (auto it = properties.begin(); it != properties.end(); ++it) existing.push_back(it.key());
+      std::string_view nearest = nearest_name(name, existing);
       if (const auto wrong = wrong_names.find(name); wrong != wrong_names.end()) {
         nearest = wrong->second;
         if (!properties.contains(nearest)) {
@@ -269,10 +270,10 @@ std::optional<std::string> find_problems(const Json& schema, const Json& argumen
           continue;
         }
       }
-      add(name, known.empty() ? std::string("unknown; this tool takes no arguments")
+      add(name, existing.empty() ? std::string("unknown; this tool takes no arguments")
                 : nearest.empty()
-                    ? fmt::format("unknown; this tool takes {}", fmt::join(known, ", "))
-                    : fmt::format("unknown; did you mean {}? This tool takes {}", nearest, fmt::join(known, ", ")));
+                    ? fmt::format("unknown; this tool takes {}", fmt::join(existing, ", "))
+                    : fmt::format("unknown; did you mean {}? This tool takes {}", nearest, fmt::join(existing, ", ")));
     } else if (property->is_object()) {
       if (std::string problem = problem_of(*property, value); !problem.empty()) add(name, problem);
     }
@@ -285,7 +286,7 @@ CheckedArguments check_arguments(const Json& schema, const Spellings& spellings,
   CheckedArguments checked;
   drop_host_arguments(schema, arguments);
   drop_absent(schema, arguments);
-  checked.bytes = take_as_meant(schema, spellings, arguments);
+  checked.bytes = accept_intended(schema, spellings, arguments);
   checked.problems = find_problems(schema, arguments, spellings);
   round_numbers(schema, arguments);
   return checked;

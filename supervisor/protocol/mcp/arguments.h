@@ -33,17 +33,16 @@ std::optional<std::string> find_problems(const Json& schema, const Json& argumen
 // Converts values with a certain meaning: a number, a boolean, an object or a list that came as its JSON text ("30"),
 // and a value of an enum that came in other capitals or by another word. Other values do not change.
 // Returns an upper bound for the bytes of memory that the converted values take.
-size_t take_as_meant(const Json& schema, const Spellings& spellings, Json& arguments);
+size_t accept_intended(const Json& schema, const Spellings& spellings, Json& arguments);
 
 // Removes arguments that the host n8n adds to each call (toolCallId, chatInput, and with them sessionId and action), if
 // the schema does not name them: they are not the model's, and would make each call fail.
 void drop_host_arguments(const Json& schema, Json& arguments);
 
-// The result of check_arguments(), which runs drop_host_arguments(), drop_absent(), take_as_meant() and find_problems()
-// in this order. The
-// function uses only its arguments, so any thread may call it.
+// The result of check_arguments(), which runs drop_host_arguments(), drop_absent(), accept_intended() and
+// find_problems() in this order. The function uses only its arguments, so any thread may call it.
 struct CheckedArguments {
-  size_t bytes = 0;  // returned by take_as_meant()
+  size_t bytes = 0;  // returned by accept_intended()
   std::optional<std::string> problems;
 };
 CheckedArguments check_arguments(const Json& schema, const Spellings& spellings, Json& arguments);

@@ -26,10 +26,10 @@ class HeldUp {
 // The error for the limit that one more request would exceed; nullopt: it would exceed no limit.
 std::optional<RpcError> Conversation::find_limit(const RequestId& id, size_t bytes, bool queues) const {
   const size_t in_work = queues ? counts_->queued : counts_->calls;
-  const size_t most = queues ? limits_.queued_calls : limits_.calls;
+  const size_t max = queues ? limits_.queued_calls : limits_.calls;
   const Account& account = *client_.account;
   std::string why;
-  if (in_work >= most) {
+  if (in_work >= max) {
     why = fmt::format("this connection already has {} requests in work or waiting", in_work);
   } else if (counts_->id_bytes + id.wire.size() > limits_.id_bytes) {
     why = fmt::format("the ids of this connection's unanswered requests have {} bytes", counts_->id_bytes);
@@ -62,12 +62,12 @@ void Conversation::start_call(Method method, Message&& message, const MessageMea
   const bool is_tool_call = method == Method::tools_call && server_.task_calls();
   std::optional<int64_t> ttl_ms;
   if (is_tool_call && has_core_tasks(version)) {
-    const auto asked = server_.asked_task_ttl(message.params);
-    if (!asked) return refuse(message.id, asked.error(), batch);
-    ttl_ms = *asked;
+    const auto request = server_.requested_task_ttl(message.params);
+    if (!request) return refuse(message.id, request.error(), batch);
+    ttl_ms = *request;
   }
-  auto made = std::make_unique<RunningCall>(loop_, server_, static_cast<CallHost&>(*this), message.id, version);
-  RunningCall& call = *calls_.emplace(message.id, std::move(made)).first->second;
+  auto running_call = std::make_unique<RunningCall>(loop_, server_, static_cast<CallHost&>(*this), message.id, version);
+  RunningCall& call = *calls_.emplace(message.id, std::move(running_call)).first->second;
   call.batch = batch;
   RequestContext& context = call.context;
   context.method = std::move(message.method);
@@ -89,7 +89,7 @@ void Conversation::start_call(Method method, Message&& message, const MessageMea
     if (const auto early = message.params.find("inputResponses"); early != message.params.end() && !is_large(*early))
       call.answers = *early;
   }
-  call.asked_ttl_ms = ttl_ms;
+  call.requested_ttl_ms = ttl_ms;
   call.may_be_task = is_tool_call && server_.may_be_task(message.params);
   promote_later(call);
   call.task.emplace(run_call(call, method, FreedBeside(server_.work(), std::move(message.params))));
@@ -105,20 +105,20 @@ Task<> Conversation::run_call(RunningCall& call, Method method, FreedBeside para
     co_await *room;
   }
   Server& server = server_;
-  const size_t most = limits_.reply_bytes;
-  if (call.asked_ttl_ms) {
-    auto begun = co_await call.context.become_task();
-    if (!begun) {
-      call.host->finish(call, tl::unexpected(rpc_error(begun.error())));
+  const size_t max = limits_.reply_bytes;
+  if (call.requested_ttl_ms) {
+    auto started = co_await call.context.become_task();
+    if (!started) {
+      call.host->finish(call, tl::unexpected(rpc_error(started.error())));
       co_return;
     }
   }
-  auto running = call.run(server, method, std::move(params), most);
+  auto running = call.run(server, method, std::move(params), max);
   co_await std::move(running);
 }
 
 void Conversation::notify(const RunningCall& call, std::string line) {
-  sink_.tell(&call.context.id, std::move(line), Sink::Delivery::if_room);
+  sink_.notify(&call.context.id, std::move(line), Sink::Delivery::if_room);
 }
 
 void Conversation::finish(RunningCall& call, Answer answer) {

@@ -11,10 +11,10 @@ namespace {
 constexpr size_t kMaxCompletions = 100;  // the specification's limit
 
 tl::expected<CompletionRequest, RpcError> read_request(const Json& params) {
-  static const Json nothing = Json::object();
+  static const Json empty = Json::object();
   auto object_in = [](const Json& from, const char* key) -> const Json& {
-    const auto found = from.find(key);
-    return found != from.end() && found->is_object() ? *found : nothing;
+    const auto it = from.find(key);
+    return it != from.end() && it->is_object() ? *it : empty;
   };
   const Json& reference = object_in(params, "ref");
   const Json& argument = object_in(params, "argument");
@@ -43,14 +43,14 @@ tl::expected<CompletionRequest, RpcError> read_request(const Json& params) {
 Task<Answer> Completions::complete(RequestContext& context, Json params, const std::string& identity) {
   auto request = read_request(params);
   if (!request) co_return tl::unexpected(std::move(request).error());
-  auto found = co_await ask(context, *request);
-  if (!found) co_return tl::unexpected(rpc_error(found.error()));
-  auto hidden = co_await redact_answer(context.response_filter, *found);
+  auto match = co_await ask(context, *request);
+  if (!match) co_return tl::unexpected(rpc_error(match.error()));
+  auto hidden = co_await redact_answer(context.response_filter, *match);
   if (!hidden) co_return tl::unexpected(rpc_error(hidden.error()));
-  const bool has_more = found->values.size() > kMaxCompletions || found->total.value_or(0) > found->values.size();
-  if (found->values.size() > kMaxCompletions) found->values.resize(kMaxCompletions);
-  Json completion = {{"values", found->values}};
-  if (found->total) completion["total"] = *found->total;
+  const bool has_more = match->values.size() > kMaxCompletions || match->total.value_or(0) > match->values.size();
+  if (match->values.size() > kMaxCompletions) match->values.resize(kMaxCompletions);
+  Json completion = {{"values", match->values}};
+  if (match->total) completion["total"] = *match->total;
   completion["hasMore"] = has_more;
   std::string members;
   append_key(members, "completion");
@@ -61,8 +61,8 @@ Task<Answer> Completions::complete(RequestContext& context, Json params, const s
 
 Task<Result<Completion>> Completions::ask(RequestContext& context, const CompletionRequest& request) {
   for (const CompletionHandler& handler : handlers_) {
-    auto found = co_await handler(context, request);
-    if (found || found.error().code != Code::not_found) co_return found;
+    auto match = co_await handler(context, request);
+    if (match || match.error().code != Code::not_found) co_return match;
   }
   co_return fail(Code::not_found, "Invalid params: this reference or argument is not known");
 }

@@ -39,7 +39,7 @@ Connection::Connection(Loop& loop, Server& server, AsyncFd socket, Accepted acce
     : loop_(loop),
       server_(server),
       socket_(std::move(socket)),
-      kept_(std::move(accepted.kept)),
+      saved_(std::move(accepted.saved)),
       serve_http_(std::move(accepted.serve_http)),
       ending_(loop, std::move(on_end)),
       outbox_(
@@ -61,14 +61,14 @@ Connection::~Connection() {
   conversation_.reset();
   // The store (../../daemon/systemd/fd_store.h) holds the socket, too: only shutdown(2) ends the connection for the
   // client.
-  if (kept_ && !kept_->is_left()) ::shutdown(socket_.get(), SHUT_RDWR);
+  if (saved_ && !saved_->is_left()) ::shutdown(socket_.get(), SHUT_RDWR);
 }
 
 Task<> Connection::read() {
   while (!input_ended_) {
     const Progress done = handle_lines();
     settle();
-    note(ConnectionRecord::reading, !input_.lines.held().empty() || input_.lines.is_discarding());
+    note(ConnectionRecord::reading, !input_.lines.buffered().empty() || input_.lines.is_discarding());
     if (done == Progress::room_needed) co_await room();
     if (done == Progress::more_lines) co_await account().loop->turn();  // other connections first
     if (done == Progress::large_line) co_await on_large(*input_.large);
@@ -113,16 +113,16 @@ ssize_t Connection::receive() {
 
 // A method of HTTP begins with a capital letter, and no JSON text does.
 bool Connection::begins_http() const {
-  const std::string_view held = input_.lines.held();
-  return !held.empty() && held.front() >= 'A' && held.front() <= 'Z';
+  const std::string_view owned = input_.lines.buffered();
+  return !owned.empty() && owned.front() >= 'A' && owned.front() <= 'Z';
 }
 
 // The socket lives on in another descriptor, and this connection ends.
 void Connection::hand_to_http() {
   Fd socket(::fcntl(socket_.get(), F_DUPFD_CLOEXEC, 0));
-  kept_.reset();
+  saved_.reset();
   end();
-  if (socket) (*serve_http_)(std::move(socket), input_.lines.held(), conversation_->client());
+  if (socket) (*serve_http_)(std::move(socket), input_.lines.buffered(), conversation_->client());
 }
 
 Connection::Progress Connection::handle_lines() {
@@ -172,7 +172,7 @@ void Connection::on_json(std::string_view text, IncomingJson json) {
 void Connection::answer(const RequestId*, std::string line, std::optional<ErrorCode>) { send(std::move(line)); }
 
 // A slow reader loses progress, not answers.
-void Connection::tell(const RequestId*, std::string line, Delivery delivery) {
+void Connection::notify(const RequestId*, std::string line, Delivery delivery) {
   const bool has_room = !outbox_.full() && (outbox_.empty() || !outbox_.is_over_limit());
   if (has_room || delivery == Delivery::always) send(std::move(line));
 }
@@ -208,7 +208,7 @@ void Connection::on_input_end() {
   settle();
   if (hung_up(socket_.get())) return end();
   end_when_done();
-  if (ending_.has_begun()) return;
+  if (ending_.was_started()) return;
   // The client has only ended its output and waits for answers, as `printf ... | nc -U` does.
   hangup_ = HangupWatch::start(loop_, socket_.get(), [this] { end(); });
   if (!hangup_) end();

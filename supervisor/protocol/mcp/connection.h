@@ -35,7 +35,7 @@ class Connection : private Sink {
   using ServeHttp = std::function<void(Fd socket, std::string_view bytes, Conversation::Client client)>;
   struct Accepted : Conversation::Client {
     std::shared_ptr<const ServeHttp> serve_http;   // nullptr: HTTP is not served
-    std::optional<KeptConnection> kept;            // set if a successor process may take the connection over
+    std::optional<SavedConnection> saved;          // set if a successor process may take the connection over
     std::optional<ConnectionRecord::Read> before;  // the connection's state in the previous process
   };
   // `socket` is a connected, non-blocking stream. Both references must outlive the connection.
@@ -81,8 +81,8 @@ class Connection : private Sink {
 
   // Output: the sink of the conversation.
   void answer(const RequestId* id, std::string line, std::optional<ErrorCode> error) override;
-  void tell(const RequestId* about, std::string line, Delivery delivery) override;
-  bool full() const override { return ending_.has_begun() || outbox_.full(); }
+  void notify(const RequestId* about, std::string line, Delivery delivery) override;
+  bool full() const override { return ending_.was_started() || outbox_.full(); }
   bool is_over_limit() const override { return outbox_.is_over_limit(); }
   void wait_for_room(const std::shared_ptr<Event>& room) override { outbox_.wait_for_room(room); }
   void settings_changed() override;
@@ -104,7 +104,7 @@ class Connection : private Sink {
   Loop& loop_;
   Server& server_;
   AsyncFd socket_;
-  std::optional<KeptConnection> kept_;
+  std::optional<SavedConnection> saved_;
   std::shared_ptr<const ServeHttp> serve_http_;  // until the first byte has come
   DeferredEnd ending_;
   Outbox outbox_;

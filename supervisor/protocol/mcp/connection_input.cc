@@ -19,7 +19,7 @@ std::span<char> ConnectionInput::space() {
 }
 
 std::string_view ConnectionInput::unhandled() const {
-  const std::string_view rest = lines.held();
+  const std::string_view rest = lines.buffered();
   if (!large) return rest;
   return {large->text.data(), static_cast<size_t>(rest.data() + rest.size() - large->text.data())};
 }

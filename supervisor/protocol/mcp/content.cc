@@ -112,7 +112,7 @@ ToolResult not_run_while_draining() {
   return result;
 }
 
-ToolResult shortened(ToolResult result, size_t bytes, size_t kept) {
+ToolResult shortened(ToolResult result, size_t bytes, size_t max_text_bytes) {
   ToolResult shorter;
   shorter.is_error = result.is_error;
   shorter.content.emplace_back(
@@ -123,7 +123,8 @@ ToolResult shortened(ToolResult result, size_t bytes, size_t kept) {
   for (Block& block : result.content) {
     Text* text = std::get_if<Text>(&block);
     if (!text) continue;
-    if (text->text.size() > kept) text->text = valid_utf8(std::string_view(text->text).substr(0, kept));
+    if (text->text.size() > max_text_bytes)
+      text->text = valid_utf8(std::string_view(text->text).substr(0, max_text_bytes));
     shorter.content.emplace_back(std::move(*text));
     break;
   }
@@ -187,9 +188,9 @@ std::vector<ResourceContents> file_contents(std::string uri, std::string mime_ty
     contents.data = to_base64(bytes);
   }
   contents.uri = std::move(uri);
-  std::vector<ResourceContents> one;
-  one.push_back(std::move(contents));
-  return one;
+  std::vector<ResourceContents> resource_contents;
+  resource_contents.push_back(std::move(contents));
+  return resource_contents;
 }
 
 std::vector<ResourceContents> json_contents(std::string uri, std::string text) {
@@ -197,9 +198,9 @@ std::vector<ResourceContents> json_contents(std::string uri, std::string text) {
   contents.mime_type = "application/json";
   contents.data = std::move(text);
   contents.uri = std::move(uri);
-  std::vector<ResourceContents> one;
-  one.push_back(std::move(contents));
-  return one;
+  std::vector<ResourceContents> resource_contents;
+  resource_contents.push_back(std::move(contents));
+  return resource_contents;
 }
 
 }  // namespace mcp

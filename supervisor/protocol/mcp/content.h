@@ -66,7 +66,7 @@ struct ToolResult {
 ToolResult not_run_while_draining();
 
 // The beginning of a result that is too large to be kept, and a text that says so.
-ToolResult shortened(ToolResult result, size_t bytes, size_t kept);
+ToolResult shortened(ToolResult result, size_t bytes, size_t max_text_bytes);
 
 // The least number of bytes that the result needs on the wire.
 size_t min_size(const ToolResult& result);

@@ -13,7 +13,7 @@ Result<> RequestContext::detach(ToolResult now) {
 }
 
 bool RequestContext::can_become_task() const {
-  return host_ && (era() == Era::modern ? declares_tasks(*client) : call_->asked_ttl_ms.has_value());
+  return host_ && (era() == Era::modern ? declares_tasks(*client) : call_->requested_ttl_ms.has_value());
 }
 
 Task<Result<>> RequestContext::become_task() {

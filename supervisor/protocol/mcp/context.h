@@ -83,12 +83,14 @@ class RequestContext {
   bool hold(size_t bytes) { return bytes == 0 || !hold_ || hold_(bytes); }
 
   // Counts the memory of the answer until the answer is in the outbox.
-  void made(size_t bytes) {
-    if (made_) made_(bytes);
+  void note_answer_size(size_t bytes) {
+    if (observe_size_) observe_size_(bytes);
   }
 
   // For the request's owner (RunningCall).
-  void set_made(std::function<void(size_t bytes)> made) { made_ = std::move(made); }
+  void set_answer_size_observer(std::function<void(size_t bytes)> note_answer_size) {
+    observe_size_ = std::move(note_answer_size);
+  }
   void set_hold(std::function<bool(size_t bytes)> hold) { hold_ = std::move(hold); }
   using Ask = std::function<std::shared_ptr<Elicitation>(ElicitationForm, std::function<void(Elicited)>)>;
   void set_ask(Ask ask) { ask_ = std::move(ask); }
@@ -107,7 +109,7 @@ class RequestContext {
   Send send_;
   Ask ask_;
   std::function<bool(size_t bytes)> hold_;
-  std::function<void(size_t bytes)> made_;
+  std::function<void(size_t bytes)> observe_size_;
   std::optional<RequestId> progress_token_;
   std::optional<Severity> log_level_;
   CallHost* const* host_ = nullptr;  // of `call_`, which owns this object

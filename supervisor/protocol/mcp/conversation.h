@@ -49,7 +49,7 @@ class Conversation : private CallHost {
 
   const Client& client() const { return client_; }
   // The user, as text for people: Principal::shown().
-  const std::string& name() const { return client_.principal.shown(); }
+  const std::string& name() const { return client_.principal.displayed(); }
   size_t calls() const { return calls_.size(); }
   // Whether the request has a handler that runs, and is not parked.
   bool is_in_work(const RequestId& id) const { return calls_.contains(id); }

@@ -15,13 +15,13 @@ class DeferredEnd {
   // Calls the function in a later turn of the loop. Only the first call has an effect, and none after withdraw().
   void begin();
   // From now on begin() has no effect: the connection is being destroyed.
-  void withdraw() { has_begun_ = true; }
-  bool has_begun() const { return has_begun_; }
+  void withdraw() { has_started_ = true; }
+  bool was_started() const { return has_started_; }
 
  private:
   Loop& loop_;
   std::shared_ptr<std::function<void()>> on_end_;  // shared with the callback that calls it, which may be late
-  bool has_begun_ = false;
+  bool has_started_ = false;
 };
 
 }  // namespace mcp

@@ -86,7 +86,7 @@ std::optional<Elicited> read_elicited(const Json& result, ElicitationForm::Kind 
 }
 
 std::optional<std::string> Elicitations::add(const std::shared_ptr<Elicitation>& question) {
-  std::erase_if(open_, [](const auto& one) { return one.second.expired(); });
+  std::erase_if(open_, [](const auto& item) { return item.second.expired(); });
   if (open_.size() >= kMax) return {};
   const std::string key = "warder-asks-" + random_hex(16);
   open_.emplace(key, question);
@@ -94,8 +94,8 @@ std::optional<std::string> Elicitations::add(const std::shared_ptr<Elicitation>&
 }
 
 std::shared_ptr<Elicitation> Elicitations::find(const std::string& key) const {
-  const auto found = open_.find(key);
-  return found == open_.end() ? nullptr : found->second.lock();
+  const auto it = open_.find(key);
+  return it == open_.end() ? nullptr : it->second.lock();
 }
 
 std::shared_ptr<Elicitation> Elicitations::take(const std::string& key) {

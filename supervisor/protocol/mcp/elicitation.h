@@ -49,11 +49,11 @@ struct ElicitationForm {
 struct Elicitation {
   ElicitationForm form;
   std::function<void(Elicited)> answered;  // at most once, from the loop
-  std::function<void()> taken_back;        // set by the owner of the call; called by the destructor
+  std::function<void()> withdrawn;         // set by the owner of the call; called by the destructor
   Elicitation() = default;
   Elicitation(const Elicitation&) = delete;
   ~Elicitation() {
-    if (taken_back) taken_back();
+    if (withdrawn) withdrawn();
   }
 };
 

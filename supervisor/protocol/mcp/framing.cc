@@ -25,20 +25,20 @@ std::span<char> LineSplitter::space() {
 }
 
 void LineSplitter::make_room() {
-  const size_t held = end_ - begin_;
-  if (begin_ > 0 && held <= capacity_ / 2 && buffer_.use_count() == 1) {
-    std::memmove(buffer_.get(), buffer_.get() + begin_, held);
+  const size_t buffered = end_ - begin_;
+  if (begin_ > 0 && buffered <= capacity_ / 2 && buffer_.use_count() == 1) {
+    std::memmove(buffer_.get(), buffer_.get() + begin_, buffered);
   } else {
     // The longest line, "\r\n" and one byte more always fit, so the buffer is never full before a line is known to be
     // too long.
-    const size_t grown = std::max(std::min(std::max(capacity_ * 2, kSmall), max_line_ + 3), held + 1);
+    const size_t grown = std::max(std::min(std::max(capacity_ * 2, kSmall), max_line_ + 3), buffered + 1);
     std::shared_ptr<char[]> larger = std::make_unique_for_overwrite<char[]>(grown);
-    if (held > 0) std::memcpy(larger.get(), buffer_.get() + begin_, held);
+    if (buffered > 0) std::memcpy(larger.get(), buffer_.get() + begin_, buffered);
     buffer_ = std::move(larger);
     capacity_ = grown;
   }
   scanned_ -= begin_;
-  end_ = held;
+  end_ = buffered;
   begin_ = 0;
 }
 
@@ -74,19 +74,19 @@ LineSplitter::Item LineSplitter::discarded() {
 
 std::optional<LineSplitter::Item> LineSplitter::next() {
   while (scanned_ < end_) {
-    const void* found = std::memchr(buffer_.get() + scanned_, '\n', end_ - scanned_);
-    if (found == nullptr) {
+    const void* match = std::memchr(buffer_.get() + scanned_, '\n', end_ - scanned_);
+    if (match == nullptr) {
       scanned_ = end_;
       break;
     }
-    const size_t newline = static_cast<size_t>(static_cast<const char*>(found) - buffer_.get());
+    const size_t newline = static_cast<size_t>(static_cast<const char*>(match) - buffer_.get());
     scanned_ = newline + 1;
     if (discarding_) {
       discard(newline);
       begin_ = scanned_;
       return discarded();
     }
-    if (auto whole = item(std::exchange(begin_, scanned_), newline)) return whole;
+    if (auto complete_line = item(std::exchange(begin_, scanned_), newline)) return complete_line;
   }
   // One byte more may be the "\r" of a line with exactly max_line_ bytes.
   if (end_ - begin_ > max_line_ + 1) discarding_ = true;

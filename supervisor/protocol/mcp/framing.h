@@ -20,7 +20,8 @@ class LineSplitter {
   struct Item {
     Kind kind;
     std::string_view text;  // without "\n" or "\r\n"; valid until the next space(); empty for too_long
-    std::optional<EnvelopeScan::Found> found;  // for too_long: the message's id and kind, where they are certain
+    std::optional<EnvelopeScan::EnvelopeFields>
+        found;  // for too_long: the message's id and kind, where they are certain
   };
 
   // Room for the next read, at least one byte. Invalidates earlier items.
@@ -37,7 +38,7 @@ class LineSplitter {
   // copy its text instead.
   std::shared_ptr<const char> keep(const Item& item);
   // The bytes that are in no item yet.
-  std::string_view held() const { return {buffer_.get() + begin_, end_ - begin_}; }
+  std::string_view buffered() const { return {buffer_.get() + begin_, end_ - begin_}; }
   // Whether the rest of a line that was too long is still to come.
   bool is_discarding() const { return discarding_; }
   // The longest line that is stored, in bytes.

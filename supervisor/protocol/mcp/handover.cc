@@ -6,15 +6,15 @@
 namespace mcp {
 
 void Connection::pause() {
-  if (kept_) reader_.reset();
+  if (saved_) reader_.reset();
 }
 
 void Connection::leave() {
-  if (!kept_) return;
+  if (!saved_) return;
   reader_.reset();
-  kept_->record.write_rest(input_.unhandled());
+  saved_->record.write_rest(input_.unhandled());
   note(ConnectionRecord::reading, input_.lines.is_discarding());
-  kept_->leave();
+  saved_->leave();
 }
 
 // Continues the connection of the previous process. Requests in work when that process ended are lost. Their client
@@ -32,17 +32,17 @@ void Connection::go_on(const ConnectionRecord::Read& before) {
 }
 
 void Connection::settings_changed() {
-  if (!kept_) return;
-  kept_->handshake = dump_json(conversation_->settings());
+  if (!saved_) return;
+  saved_->handshake = dump_json(conversation_->settings());
   note_calls();
 }
 
 void Connection::note_calls() {
-  if (kept_) kept_->record.write(kept_->handshake, conversation_->ids_in_work());
+  if (saved_) saved_->record.write(saved_->handshake, conversation_->ids_in_work());
 }
 
 void Connection::note(ConnectionRecord::Busy kind, bool is) {
-  if (kept_) kept_->record.set_busy(kind, is);
+  if (saved_) saved_->record.set_busy(kind, is);
 }
 
 }  // namespace mcp

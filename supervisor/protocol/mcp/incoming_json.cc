@@ -71,7 +71,7 @@ IncomingJson measure_json(std::string_view text, tl::expected<Json, Refusal> val
     return params != message.end() && params->is_object() ? std::optional<size_t>(digest_of(*params)) : std::nullopt;
   };
   if (json.value->is_array()) {
-    for (const Json& one : *json.value) json.measures.push_back({value_bytes(dump_json(one)), digest(one)});
+    for (const Json& item : *json.value) json.measures.push_back({value_bytes(dump_json(item)), digest(item)});
   } else {
     json.measures.push_back({value_bytes(text), digest(*json.value)});
   }

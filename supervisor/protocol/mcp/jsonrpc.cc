@@ -23,9 +23,9 @@ tl::unexpected<Refusal> refuse(std::optional<RequestId> id, ErrorCode code, std:
 std::optional<RequestId> certain_id(std::string_view line) {
   EnvelopeScan scan;
   scan.feed(line);
-  const auto found = scan.found();
-  if (!found || found->kind != EnvelopeScan::Kind::request) return {};
-  return RequestId::from_text(found->raw_id);
+  const auto match = scan.found();
+  if (!match || match->kind != EnvelopeScan::Kind::request) return {};
+  return RequestId::from_text(match->raw_id);
 }
 
 bool is_integer(const Json& value) {

@@ -7,38 +7,39 @@
 namespace mcp {
 namespace {
 
-Work::Owner owner_of(const RequestContext& context) { return {context.principal.shown()}; }
+Work::Owner owner_of(const RequestContext& context) { return {context.principal.displayed()}; }
 
 }  // namespace
 
 // Wrong arguments are not returned, but freed on the thread.
 Task<Result<std::pair<CheckedArguments, Json>>> Server::check_beside(const RequestContext& context,
                                                                      const ToolDefinition& tool, Json arguments) {
-  const UnderWay<std::string>::One checking(checking_, context.principal.name());
-  using Looked = std::pair<CheckedArguments, Json>;
-  std::function<Result<Looked>()> job = [schema = tool.input_schema, spellings = tool.spellings,
-                                         value = std::make_shared<Json>(std::move(arguments))]() -> Result<Looked> {
-    Looked looked;
-    looked.first = check_arguments(schema, spellings, *value);
-    if (!looked.first.problems) looked.second = std::move(*value);
+  const UnderWay<std::string>::Guard checking(checking_, context.principal.name());
+  using CheckedCall = std::pair<CheckedArguments, Json>;
+  std::function<Result<CheckedCall>()> job =
+      [schema = tool.input_schema, spellings = tool.spellings,
+       value = std::make_shared<Json>(std::move(arguments))]() -> Result<CheckedCall> {
+    CheckedCall checked;
+    checked.first = check_arguments(schema, spellings, *value);
+    if (!checked.first.problems) checked.second = std::move(*value);
     *value = nullptr;
-    return looked;
+    return checked;
   };
   Work::Owner owner = owner_of(context);
   // An owner's jobs keep their order.
-  auto looked = co_await work_->run(std::move(owner), 0, std::move(job));
-  co_return looked;
+  auto checked = co_await work_->run(std::move(owner), 0, std::move(job));
+  co_return checked;
 }
 
 Task<Result<std::string>> Server::write_beside(const RequestContext& context, ToolResult result, size_t bytes) {
-  auto whole = std::make_shared<ToolResult>(std::move(result));
-  std::function<Result<std::string>()> job = [whole, bytes, version = context.version,
+  auto tool_result = std::make_shared<ToolResult>(std::move(result));
+  std::function<Result<std::string>()> job = [tool_result, bytes, version = context.version,
                                               identity = identity_]() -> Result<std::string> {
     std::string members;
     members.reserve(bytes + bytes / 8 + 256);
-    append_tool_result(members, *whole, version);
-    finish_result(members, version, identity, whole->meta);
-    *whole = {};
+    append_tool_result(members, *tool_result, version);
+    finish_result(members, version, identity, tool_result->meta);
+    *tool_result = {};
     return members;
   };
   Work::Owner owner = owner_of(context);

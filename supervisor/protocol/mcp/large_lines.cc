@@ -22,13 +22,13 @@ bool Connection::take_last(const LineSplitter::Item& item) {
 // Parses a large line beside the loop. The connection reads no other line meanwhile.
 Task<> Connection::on_large(LineSplitter::Item item) {
   std::string_view text = item.text;
-  std::shared_ptr<const char> kept = input_.lines.keep(item);
-  if (!kept) {
+  std::shared_ptr<const char> line_bytes = input_.lines.keep(item);
+  if (!line_bytes) {
     auto copy = std::make_shared<const std::string>(text);
     text = *copy;
-    kept = {copy, copy->data()};
+    line_bytes = {copy, copy->data()};
   }
-  std::function<Result<IncomingJson>()> job = [text, kept]() -> Result<IncomingJson> {
+  std::function<Result<IncomingJson>()> job = [text, line_bytes]() -> Result<IncomingJson> {
     return measure_json(text, parse_line(text));
   };
   Work::Owner owner{conversation_->name()};

@@ -31,9 +31,9 @@ void Conversation::start_legacy(Json capabilities, Json info) {
   client->info = std::move(info);
   settings_.client = std::move(client);
   settings_.interest.emplace(server_.subscriptions(), client_.user, "", [this](std::string line) {
-    sink_.tell(nullptr, std::move(line), Sink::Delivery::if_room);
+    sink_.notify(nullptr, std::move(line), Sink::Delivery::if_room);
   });
-  settings_.interest->wishes.lists = server_.told();
+  settings_.interest->wishes.lists = server_.reported();
   settings_.interest->task_changed = [this](const tasks::StoredTask& task) {
     std::string members;
     append_task(members, task, *settings_.negotiated, server_.task_calls()->rules().poll_ms);
@@ -75,19 +75,19 @@ Json Conversation::settings() const {
   if (!settings_.negotiated) return {};
   Json uris = Json::array();
   for (const std::string& uri : settings_.interest->wishes.uris) uris.push_back(uri);
-  Json known = {{"version", version_name(*settings_.negotiated)},
+  Json entry = {{"version", version_name(*settings_.negotiated)},
                 {"capabilities", settings_.client->capabilities},
                 {"info", settings_.client->info},
                 {"uris", std::move(uris)}};
-  if (settings_.log_level) known["log_level"] = severity_name(*settings_.log_level);
-  return known;
+  if (settings_.log_level) entry["log_level"] = severity_name(*settings_.log_level);
+  return entry;
 }
 
 void Conversation::restore(const Json& settings) {
   if (!settings.is_object()) return;
   auto text_of = [&settings](const char* key) {
-    const auto found = settings.find(key);
-    return found != settings.end() && found->is_string() ? found->get<std::string>() : std::string();
+    const auto it = settings.find(key);
+    return it != settings.end() && it->is_string() ? it->get<std::string>() : std::string();
   };
   settings_.negotiated = version_named(text_of("version"));
   if (!settings_.negotiated) return;

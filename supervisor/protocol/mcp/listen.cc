@@ -15,7 +15,7 @@ tl::expected<void, RpcError> Server::choose_tasks(const RequestContext& context,
 
 // Runs until the server drains, or until the client cancels the request, which destroys this task.
 Task<Answer> Server::listen(RequestContext& context, Json params) {
-  auto wishes = read_wishes(params, told_);
+  auto wishes = read_wishes(params, reported_);
   if (!wishes) co_return tl::unexpected(std::move(wishes).error());
   if (auto chosen = choose_tasks(context, wishes->tasks); !chosen) co_return tl::unexpected(std::move(chosen).error());
   auto send = [&context](std::string line) { context.notify(std::move(line)); };
@@ -25,7 +25,7 @@ Task<Answer> Server::listen(RequestContext& context, Json params) {
   interest.watch(context.meta);
   params = nullptr;  // a subscription may last for days
   context.meta = Json::object();
-  interest.send("notifications/subscriptions/acknowledged", wishes_members(interest.wishes));
+  interest.send("notifications/subscriptions/acknowledged", write_watches(interest.wishes));
 
   const auto listening = std::make_shared<Listening>();
   listening->is_ending = draining_;
@@ -43,7 +43,7 @@ Task<Answer> Server::listen(RequestContext& context, Json params) {
       wake->fire();
     });
   };
-  std::erase_if(listening_, [](const auto& one) { return one.expired(); });
+  std::erase_if(listening_, [](const auto& item) { return item.expired(); });
   listening_.push_back(listening);
   while (!listening->is_ending || !listening->tasks.empty()) {
     listening->wake = std::make_shared<Event>();

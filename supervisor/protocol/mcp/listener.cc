@@ -150,7 +150,7 @@ Task<> Listener::accept_all() {
   for (;;) {
     co_await socket_.readable();
     Accept last = Accept::one;
-    for (int i = 0; last == Accept::one && i < kAcceptsPerTurn; i++) last = accept_one();
+    for (int i = 0; last == Accept::one && i < kAcceptsPerTurn; i++) last = accept_client();
     if (last == Accept::failed) {
       co_await sleep_for(loop_, kPause);  // the client still waits in the backlog, and would wake this task at once
       if (!spare_) spare_ = spare_descriptor();
@@ -158,7 +158,7 @@ Task<> Listener::accept_all() {
   }
 }
 
-Listener::Accept Listener::accept_one() {
+Listener::Accept Listener::accept_client() {
   Fd client(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (client) {
     serve(std::move(client));
@@ -193,7 +193,7 @@ Result<Connection::Accepted> Listener::accept(Principal principal) {
   accepted.principal = std::move(principal);
   accepted.account = server_.accounts().of(accepted.principal);
   if (accepted.account->connections >= limits_.connections_per_principal) {
-    return fail(Code::exhausted, fmt::format("{} already has {} connections; close one", accepted.principal.shown(),
+    return fail(Code::exhausted, fmt::format("{} already has {} connections; close one", accepted.principal.displayed(),
                                              accepted.account->connections));
   }
   auto admitted = admit_(accepted.principal);
@@ -213,7 +213,7 @@ void Listener::serve(Fd socket) {
     if (auto record = ConnectionRecord::make()) {  // without a record, the connection ends with this process
       record->write({}, {});
       auto forget = keep_(socket.get(), record->fd());
-      if (forget) accepted->kept.emplace(*std::move(record), std::move(forget));
+      if (forget) accepted->saved.emplace(*std::move(record), std::move(forget));
     }
   }
   start(std::move(socket), *std::move(accepted));
@@ -226,8 +226,8 @@ void Listener::serve_as(Fd socket, Principal principal) {
 }
 
 void Listener::adopt(Fd socket, Fd record, std::function<void()> forget) {
-  KeptConnection kept(ConnectionRecord(std::move(record)), std::move(forget));
-  auto before = kept.record.read();
+  SavedConnection connection(ConnectionRecord(std::move(record)), std::move(forget));
+  auto before = connection.record.read();
   auto accepted = accept(socket);
   std::string why;
   if (!accepted) {
@@ -242,22 +242,22 @@ void Listener::adopt(Fd socket, Fd record, std::function<void()> forget) {
     ::shutdown(socket.get(), SHUT_RDWR);
     return;
   }
-  accepted->kept.emplace(std::move(kept));
+  accepted->saved.emplace(std::move(connection));
   accepted->before = *std::move(before);
   start(std::move(socket), *std::move(accepted));
 }
 
 void Listener::start(Fd socket, Connection::Accepted accepted) {
   // The list has the entry before the connection opens, because a connection may end while it opens.
-  const auto place = connections_.emplace(connections_.end());
-  auto on_end = [this, place] { connections_.erase(place); };
+  const auto position = connections_.emplace(connections_.end());
+  auto on_end = [this, position] { connections_.erase(position); };
   auto connection =
       Connection::open(loop_, server_, std::move(socket), std::move(accepted), limits_.connection, on_end);
   if (!connection) {
-    connections_.erase(place);
+    connections_.erase(position);
     return;
   }
-  *place = *std::move(connection);
+  *position = *std::move(connection);
 }
 
 void Listener::pause() {

@@ -68,7 +68,7 @@ class Listener {
   Listener(Loop& loop, Server& server, AsyncFd socket, ListenerLimits limits, Admit admit, Keep keep);
   Task<> accept_all();
   enum class Accept { one, none_waits, failed };
-  Accept accept_one();
+  Accept accept_client();
   void serve(Fd socket);
   // Checks the limits and asks `admit`. Errors: exhausted and internal: the client must be turned away.
   Result<Connection::Accepted> accept(const Fd& socket);

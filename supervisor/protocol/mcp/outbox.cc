@@ -24,9 +24,9 @@ Outbox::Outbox(Loop& loop, AsyncFd& socket, OutboxLimits limits, std::function<v
       on_broken_(std::move(on_broken)),
       self_(std::make_shared<Outbox*>(this)) {}
 
-void Outbox::charge(std::shared_ptr<UnreadAccount> account, std::function<void(size_t bytes)> given_up) {
-  unread_.emplace(std::move(account), [this, given_up = std::move(given_up)] {
-    given_up(bytes_);
+void Outbox::charge(std::shared_ptr<UnreadAccount> account, std::function<void(size_t bytes)> abandoned) {
+  unread_.emplace(std::move(account), [this, abandoned = std::move(abandoned)] {
+    abandoned(bytes_);
     break_down();
   });
 }
@@ -103,13 +103,13 @@ void Outbox::write() {
   }
 }
 
-bool Outbox::write_some(size_t most) {
+bool Outbox::write_some(size_t max) {
   std::array<iovec, kMaxParts> parts;
   size_t count = 0;
   for (const Piece& piece : queue_) {
-    if (count == kMaxParts || most == 0) break;
-    const std::string_view rest = piece.bytes().substr(count == 0 ? head_sent_ : 0, most);
-    most -= rest.size();
+    if (count == kMaxParts || max == 0) break;
+    const std::string_view rest = piece.bytes().substr(count == 0 ? head_sent_ : 0, max);
+    max -= rest.size();
     parts[count++] = {const_cast<char*>(rest.data()), rest.size()};  // sendmsg(2) only reads them
   }
   msghdr message{};

@@ -30,9 +30,9 @@ class Outbox {
   Outbox(Loop& loop, AsyncFd& socket, OutboxLimits limits, std::function<void()> on_room,
          std::function<void()> on_broken);
   ~Outbox() { close(); }
-  // Charges the waiting bytes to the user's account from now on. `given_up` is called with the number of waiting bytes
+  // Charges the waiting bytes to the user's account from now on. `abandoned` is called with the number of waiting bytes
   // when the account gives this outbox up, just before the outbox breaks.
-  void charge(std::shared_ptr<UnreadAccount> account, std::function<void(size_t bytes)> given_up);
+  void charge(std::shared_ptr<UnreadAccount> account, std::function<void(size_t bytes)> abandoned);
 
   // Queues `line` and a newline. A broken outbox drops the line.
   void send(std::string line);
@@ -73,8 +73,8 @@ class Outbox {
   void add(std::string bytes);
   void added();
   void flush();
-  void write();                  // at most the bytes that one turn of the loop may write
-  bool write_some(size_t most);  // false: the socket has no room now, or it broke
+  void write();                 // at most the bytes that one turn of the loop may write
+  bool write_some(size_t max);  // false: the socket has no room now, or it broke
   void took(size_t bytes);
   void count();
   void break_down();

@@ -33,8 +33,8 @@ std::string ParkedCalls::add(const std::string& principal, Owner owner, std::uni
 const RunningCall* ParkedCalls::find(const std::string& principal, const std::string& key) const {
   const auto entries = principals_.find(principal);
   if (entries == principals_.end()) return nullptr;
-  const auto found = entries->second.find(key);
-  return found != entries->second.end() ? found->second.call.get() : nullptr;
+  const auto it = entries->second.find(key);
+  return it != entries->second.end() ? it->second.call.get() : nullptr;
 }
 
 ParkedCalls::Entries::node_type ParkedCalls::extract(const std::string& principal, const std::string& key) {
@@ -45,7 +45,7 @@ ParkedCalls::Entries::node_type ParkedCalls::extract(const std::string& principa
   return node;
 }
 
-ParkedCalls::Taken ParkedCalls::take(const std::string& principal, const std::string& key) {
+ParkedCalls::ParkedAnswer ParkedCalls::take(const std::string& principal, const std::string& key) {
   auto node = extract(principal, key);
   Entry& entry = node.mapped();
   entry.call->parked_principal.clear();
@@ -82,15 +82,15 @@ Task<Result<>> ParkedCalls::become_task(RunningCall& call) {
   co_return refused;
 }
 
-bool ParkedCalls::may_keep(const Entries& entries, const Entry& one, size_t bytes) const {
+bool ParkedCalls::may_keep(const Entries& entries, const Entry& entry, size_t bytes) const {
   size_t of_principal = bytes, of_owner = bytes;
   for (const auto& [key, other] : entries) {
     if (!other.answer || !*other.answer) continue;
     const size_t size = (*other.answer)->size();
     of_principal += size;
-    if (other.owner == one.owner) of_owner += size;
+    if (other.owner == entry.owner) of_owner += size;
   }
-  return of_principal <= limits_.answer_bytes && (!one.owner || of_owner <= limits_.conversation_answer_bytes);
+  return of_principal <= limits_.answer_bytes && (!entry.owner || of_owner <= limits_.conversation_answer_bytes);
 }
 
 // Keeps the answer: the client has no open request for it, but may still repeat the request.
@@ -98,9 +98,9 @@ void ParkedCalls::finish(RunningCall& call, Answer answer) {
   call.context.close();
   const auto entries = principals_.find(call.parked_principal);
   if (entries == principals_.end()) return;  // the call is being destroyed
-  const auto found = entries->second.find(call.parked_key);
-  if (found == entries->second.end()) return;
-  Entry& entry = found->second;
+  const auto it = entries->second.find(call.parked_key);
+  if (it == entries->second.end()) return;
+  Entry& entry = it->second;
   if (answer && !may_keep(entries->second, entry, answer->size())) {
     answer = tl::unexpected(
         RpcError{ErrorCode::internal_error,

@@ -41,12 +41,12 @@ class ParkedCalls : private CallHost {
   std::string add(const std::string& principal, Owner owner, std::unique_ptr<RunningCall> call);
   // nullptr: the principal has no parked call with this key.
   const RunningCall* find(const std::string& principal, const std::string& key) const;
-  struct Taken {
+  struct ParkedAnswer {
     std::unique_ptr<RunningCall> call;  // the caller becomes its host
     std::optional<Answer> answer;       // made while the call was parked
   };
   // Removes a call that find() has found.
-  Taken take(const std::string& principal, const std::string& key);
+  ParkedAnswer take(const std::string& principal, const std::string& key);
   // The end of `owner`: its calls wait for a repetition as long as `patience`, then they are cancelled.
   void leave(const std::string& principal, Owner owner, std::chrono::milliseconds patience);
   // The number of the principal's calls.
@@ -67,7 +67,7 @@ class ParkedCalls : private CallHost {
   void finish(RunningCall& call, Answer answer) override;
   Result<> detach(RunningCall& call, ToolResult now) override;
   Task<Result<>> become_task(RunningCall& call) override;
-  bool may_keep(const Entries& entries, const Entry& one, size_t bytes) const;
+  bool may_keep(const Entries& entries, const Entry& entry, size_t bytes) const;
   void forget_later(Entry& entry, std::chrono::milliseconds patience);
   Entries::node_type extract(const std::string& principal, const std::string& key);
 

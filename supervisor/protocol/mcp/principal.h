@@ -29,7 +29,7 @@ class Principal {
   enum class Kind { none, peer, token, subject, node };
 
   // No principal: its name is empty, and no rule fits it.
-  Principal() : data_(nobody()) {}
+  Principal() : data_(no_user()) {}
   // No moves: a principal that was moved away would have no data.
   Principal(const Principal&) = default;
   Principal& operator=(const Principal&) = default;
@@ -37,7 +37,7 @@ class Principal {
     Data data;
     data.kind = Kind::peer;
     data.name = "uid:" + std::to_string(peer.uid);
-    data.shown = "user " + std::to_string(peer.uid);
+    data.displayed = "user " + std::to_string(peer.uid);
     data.peer = std::move(peer);
     data_ = std::make_shared<const Data>(std::move(data));
   }
@@ -45,7 +45,7 @@ class Principal {
     Data data;
     data.kind = Kind::token;
     data.name = "token:" + token;
-    data.shown = "token " + token;
+    data.displayed = "token " + token;
     data.token = token;
     return Principal(std::make_shared<const Data>(std::move(data)));
   }
@@ -56,7 +56,7 @@ class Principal {
     Data data;
     data.kind = Kind::subject;
     data.name = "sub" + (claim.empty() ? "" : "[" + claim + "]") + ":" + subject + "@" + issuer;
-    data.shown = "subject " + subject;
+    data.displayed = "subject " + subject;
     data.subject = subject;
     data.claim = claim;
     return Principal(std::make_shared<const Data>(std::move(data)));
@@ -71,7 +71,7 @@ class Principal {
     Data data;
     data.kind = Kind::node;
     data.name = "node:" + node + ":" + name;
-    data.shown = name + " of node " + node;
+    data.displayed = name + " of node " + node;
     data.tenant = std::move(tenant);
     return Principal(std::make_shared<const Data>(std::move(data)));
   }
@@ -92,7 +92,7 @@ class Principal {
   // principal, and for no other principal. The key of its account, and what records and lists show.
   const std::string& name() const { return data_->name; }
   // "user 1000", "token ci": for answers and log lines. Contains a space, so it differs from every tenant's name.
-  const std::string& shown() const { return data_->shown; }
+  const std::string& displayed() const { return data_->displayed; }
   // nullopt: the principal is no process of this machine.
   const std::optional<PeerProcess>& peer() const { return data_->peer; }
   // The token's name; empty: the principal has none.
@@ -109,13 +109,13 @@ class Principal {
  private:
   struct Data {
     Kind kind = Kind::none;
-    std::string name, shown, token, subject, claim, key;
+    std::string name, displayed, token, subject, claim, key;
     NodeTenant tenant;
     std::optional<PeerProcess> peer;
     std::optional<std::chrono::sys_seconds> good_until;
   };
   explicit Principal(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
-  static const std::shared_ptr<const Data>& nobody() {
+  static const std::shared_ptr<const Data>& no_user() {
     static const auto empty = std::make_shared<const Data>();
     return empty;
   }

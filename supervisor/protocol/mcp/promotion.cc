@@ -23,8 +23,8 @@ Task<Result<>> Conversation::become_task(RunningCall& call) {
   if (!tasks || !owns(call)) co_return fail(Code::unavailable, "this call cannot become a task");
   call.promotion.reset();  // else the timer could give the call away meanwhile
   call.promotion_token.reset();
-  tasks::NewTask asked = tasks->new_task(call.context, call.asked_ttl_ms);
-  CO_TRY(const tasks::StoredTask task, co_await tasks->store().begin(std::move(asked)));
+  tasks::NewTask new_task = tasks->new_task(call.context, call.requested_ttl_ms);
+  CO_TRY(const tasks::StoredTask task, co_await tasks->store().begin(std::move(new_task)));
   if (!owns(call)) {
     tasks->store().forget(task.id);
     co_return fail(Code::unavailable, "this call cannot become a task");
@@ -35,8 +35,8 @@ Task<Result<>> Conversation::become_task(RunningCall& call) {
 }
 
 bool Conversation::owns(const RunningCall& call) const {
-  const auto found = calls_.find(call.context.id);
-  return found != calls_.end() && found->second.get() == &call;
+  const auto it = calls_.find(call.context.id);
+  return it != calls_.end() && it->second.get() == &call;
 }
 
 // Answers the client with `members`.
@@ -46,8 +46,8 @@ void Conversation::hand_over(RunningCall& call, std::string task, const std::str
   if (!task.empty() && call.context.era() == Era::legacy) {
     settings_.interest->wishes.tasks.insert(task);
     call.context.stop_log();
-    call.tell_client = [self = std::weak_ptr(self_)](std::string line) {
-      if (const auto alive = self.lock()) (*alive)->sink_.tell(nullptr, std::move(line), Sink::Delivery::if_room);
+    call.notify_client = [self = std::weak_ptr(self_)](std::string line) {
+      if (const auto alive = self.lock()) (*alive)->sink_.notify(nullptr, std::move(line), Sink::Delivery::if_room);
     };
   } else {
     call.context.set_notifications({}, {});
@@ -76,8 +76,8 @@ Task<> Conversation::promote(std::weak_ptr<Conversation*> self, TaskCalls& tasks
                              std::weak_ptr<int> token) {
   RunningCall* call = promotable(self, id, token);
   if (!call) co_return;
-  tasks::NewTask asked = tasks.new_task(call->context);
-  auto task = co_await tasks.store().begin(std::move(asked));
+  tasks::NewTask new_task = tasks.new_task(call->context);
+  auto task = co_await tasks.store().begin(std::move(new_task));
   if (!task) {
     log_debug("a call continues without becoming a task: {}", task.error().what);
     co_return;

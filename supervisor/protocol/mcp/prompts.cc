@@ -48,8 +48,8 @@ Result<> check_arguments(const Prompt& prompt, const Json& arguments) {
 }
 
 void Prompts::add(Prompt prompt, PromptHandler handler) {
-  for (const Fixed& known : fixed_) {
-    if (known.prompt.name == prompt.name)
+  for (const Fixed& existing : fixed_) {
+    if (existing.prompt.name == prompt.name)
       throw std::invalid_argument("prompt '" + prompt.name + "' is registered twice");
   }
   fixed_.push_back({std::move(prompt), std::move(handler)});

@@ -20,9 +20,9 @@ constexpr std::array<std::string_view, 8> kSeverities = {"debug", "info",     "n
 
 template <class Enum, size_t N>
 std::optional<Enum> find_name(const std::array<std::string_view, N>& names, std::string_view name) {
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) return {};
-  return static_cast<Enum>(found - names.begin());
+  const auto it = std::find(names.begin(), names.end(), name);
+  if (it == names.end()) return {};
+  return static_cast<Enum>(it - names.begin());
 }
 
 RpcError missing_key(std::string_view key, std::string_view type) {
@@ -35,8 +35,8 @@ std::string_view version_name(Version version) { return kVersions[static_cast<si
 std::optional<Version> version_named(std::string_view name) { return find_name<Version>(kVersions, name); }
 
 Version negotiate(std::string_view requested) {
-  const auto known = version_named(requested);
-  return known && era_of(*known) == Era::legacy ? *known : kNewestLegacy;
+  const auto existing = version_named(requested);
+  return existing && era_of(*existing) == Era::legacy ? *existing : kNewestLegacy;
 }
 
 std::optional<Severity> severity_named(std::string_view name) { return find_name<Severity>(kSeverities, name); }
@@ -49,37 +49,37 @@ RpcError unsupported_version(std::string_view requested) {
 
 tl::expected<RequestMeta, RpcError> read_meta(const Json& params) {
   RequestMeta meta;
-  const auto found = params.find("_meta");
-  if (found == params.end()) return meta;
-  if (!found->is_object()) {
+  const auto it = params.find("_meta");
+  if (it == params.end()) return meta;
+  if (!it->is_object()) {
     return tl::unexpected(RpcError{ErrorCode::invalid_params, "Invalid params: _meta must be an object", {}});
   }
-  if (is_large(*found)) {
+  if (is_large(*it)) {
     const auto text = fmt::format("Invalid params: _meta has more than {} KiB", kSmallText >> 10);
     return tl::unexpected(RpcError{ErrorCode::invalid_params, text, {}});
   }
-  meta.all = *found;
-  if (auto token = found->find("progressToken"); token != found->end() && !token->is_null()) {
+  meta.all = *it;
+  if (auto token = it->find("progressToken"); token != it->end() && !token->is_null()) {
     meta.progress_token = RequestId::from(*token);
     if (!meta.progress_token) return tl::unexpected(missing_key("progressToken", "a string or an integer"));
   }
 
-  const auto version = found->find(meta_key::kProtocolVersion);
-  const auto capabilities = found->find(meta_key::kClientCapabilities);
-  if (version == found->end() && capabilities == found->end()) return meta;  // legacy
+  const auto version = it->find(meta_key::kProtocolVersion);
+  const auto capabilities = it->find(meta_key::kClientCapabilities);
+  if (version == it->end() && capabilities == it->end()) return meta;  // legacy
 
-  if (version == found->end() || !version->is_string()) {
+  if (version == it->end() || !version->is_string()) {
     return tl::unexpected(missing_key(meta_key::kProtocolVersion, "a string"));
   }
   const auto& name = version->get_ref<const std::string&>();
   meta.modern = version_named(name);
   if (!meta.modern || era_of(*meta.modern) != Era::modern) return tl::unexpected(unsupported_version(name));
-  if (capabilities == found->end() || !capabilities->is_object()) {
+  if (capabilities == it->end() || !capabilities->is_object()) {
     return tl::unexpected(missing_key(meta_key::kClientCapabilities, "an object"));
   }
   meta.client_capabilities = *capabilities;
-  if (auto info = found->find(meta_key::kClientInfo); info != found->end()) meta.client_info = *info;
-  if (auto level = found->find(meta_key::kLogLevel); level != found->end()) {
+  if (auto info = it->find(meta_key::kClientInfo); info != it->end()) meta.client_info = *info;
+  if (auto level = it->find(meta_key::kLogLevel); level != it->end()) {
     if (level->is_string()) meta.log_level = severity_named(level->get_ref<const std::string&>());
     if (!meta.log_level) return tl::unexpected(missing_key(meta_key::kLogLevel, "a log level such as \"info\""));
   }
@@ -96,7 +96,7 @@ void finish_result(std::string& members, Version version, std::string_view serve
       append_key(members, "ttlMs");
       members += std::to_string(caching->ttl_ms);
       append_key(members, "cacheScope");
-      members += caching->scope == Caching::Scope::everybody ? R"("public")" : R"("private")";
+      members += caching->scope == Caching::Scope::all_users ? R"("public")" : R"("private")";
     }
   }
   if (meta.empty() && !has_result_type(version)) return;

@@ -77,7 +77,7 @@ RpcError unsupported_version(std::string_view requested);
 
 // ttlMs and cacheScope of a result that modern clients may cache.
 struct Caching {
-  enum class Scope { everybody, requester };
+  enum class Scope { all_users, requester };
   int64_t ttl_ms = 0;
   Scope scope = Scope::requester;
 };

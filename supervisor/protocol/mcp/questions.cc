@@ -35,16 +35,16 @@ std::shared_ptr<Elicitation> Conversation::ask_by_request(const RunningCall& cal
   const auto key = requests_.add(question);
   if (!key) return nullptr;
   const RequestId& about = call.context.id;
-  question->taken_back = [self = std::weak_ptr(self_), key = *key, about] {
+  question->withdrawn = [self = std::weak_ptr(self_), key = *key, about] {
     auto alive = self.lock();
     if (!alive || !(*alive)->requests_.drop(key)) return;
-    (*alive)->sink_.tell(&about, notification_line("notifications/cancelled", R"("requestId":)" + id_of(key).wire),
-                         Sink::Delivery::always);
+    (*alive)->sink_.notify(&about, notification_line("notifications/cancelled", R"("requestId":)" + id_of(key).wire),
+                           Sink::Delivery::always);
   };
-  sink_.tell(&about,
-             request_line(id_of(*key), question_method(question->form.kind),
-                          elicitation_members(question->form, call.context.version)),
-             Sink::Delivery::always);
+  sink_.notify(&about,
+               request_line(id_of(*key), question_method(question->form.kind),
+                            elicitation_members(question->form, call.context.version)),
+               Sink::Delivery::always);
   return question;
 }
 
@@ -63,11 +63,11 @@ void Conversation::park_soon(const RunningCall& call) {
 }
 
 void Conversation::park(const RequestId& id) {
-  const auto found = calls_.find(id);
-  if (found == calls_.end()) return;
-  RunningCall& call = *found->second;
-  const std::string asked = call.open_questions();
-  if (asked.empty()) return;
+  const auto it = calls_.find(id);
+  if (it == calls_.end()) return;
+  RunningCall& call = *it->second;
+  const std::string request = call.open_questions();
+  if (request.empty()) return;
   ParkedCalls& parked = server_.parked_calls();
   if (input_ended_ || !parked.has_room(principal())) {  // the client cannot repeat the request
     for (const auto& open : call.questions) answer_later(loop_, call.embedded->take(open.key), Elicited{});
@@ -79,9 +79,9 @@ void Conversation::park(const RequestId& id) {
   call.promotion_token.reset();
   call.context.set_notifications({}, {});  // they belonged to the answered request, as does its batch
   const auto batch = std::exchange(call.batch, nullptr);
-  const std::string state = parked.add(principal(), this, std::move(calls_.extract(found).mapped()));
+  const std::string state = parked.add(principal(), this, std::move(calls_.extract(it).mapped()));
   finish_result(members, version, server_.identity(), {}, {}, Completeness::input_required);
-  members += R"(,"inputRequests":{)" + asked + R"(},"requestState":")" + state + '"';
+  members += R"(,"inputRequests":{)" + request + R"(},"requestState":")" + state + '"';
   reply(&id, result_line(id, members), {}, batch);
   sink_.calls_changed();
 }
@@ -100,8 +100,8 @@ void Conversation::resume(const Message& message, const MessageMeasure& measure,
          {{"may_have_run", true}, {"remedy", "check the effects of the call, then call again without requestState"}}},
         {});
   }
-  auto taken = parked.take(principal(), key);
-  RunningCall& call = *calls_.emplace(message.id, std::move(taken.call)).first->second;
+  auto parked_answer = parked.take(principal(), key);
+  RunningCall& call = *calls_.emplace(message.id, std::move(parked_answer.call)).first->second;
   call.host = this;
   call.share->move_to(counts_);
   call.context.id = message.id;
@@ -109,7 +109,7 @@ void Conversation::resume(const Message& message, const MessageMeasure& measure,
       std::make_shared<ClientInfo>(ClientInfo{std::move(meta.client_capabilities), std::move(meta.client_info)});
   call.context.set_notifications(std::move(meta.progress_token), meta.log_level);
   sink_.calls_changed();
-  if (taken.answer) return finish(call, *std::move(taken.answer));
+  if (parked_answer.answer) return finish(call, *std::move(parked_answer.answer));
   if (const auto answers = message.params.find("inputResponses"); answers != message.params.end())
     call.give_answers(*answers);
   if (!call.questions.empty()) park_soon(call);  // questions without a valid answer are asked again
@@ -119,8 +119,8 @@ void Conversation::resume(const Message& message, const MessageMeasure& measure,
 // The client may know the question's name from an earlier call, and send the answer with the call.
 std::optional<Elicited> Conversation::early_answer(RunningCall& call, const ElicitationForm& form) {
   if (form.key.empty() || !call.answers.is_object()) return {};
-  const auto found = call.answers.find(form.key);
-  auto answer = found == call.answers.end() ? std::nullopt : read_elicited(*found, form.kind);
+  const auto it = call.answers.find(form.key);
+  auto answer = it == call.answers.end() ? std::nullopt : read_elicited(*it, form.kind);
   call.answers.erase(form.key);  // one answer for one question
   return answer;
 }
@@ -128,9 +128,9 @@ std::optional<Elicited> Conversation::early_answer(RunningCall& call, const Elic
 // Other people that the handlers asked may still answer.
 void Conversation::end_input() {
   input_ended_ = true;
-  Elicited left;
-  left.client_left = true;
-  for (const auto& question : requests_.take_all()) answer_later(loop_, question, left);
+  Elicited remaining;
+  remaining.client_left = true;
+  for (const auto& question : requests_.take_all()) answer_later(loop_, question, remaining);
   server_.parked_calls().leave(principal(), this, limits_.parked);
 }
 

@@ -68,22 +68,22 @@ Result<ConnectionRecord::Read> ConnectionRecord::read() const {
   if (std::memcmp(header.format, kFormat, sizeof kFormat) != 0) return broken("is of another version");
   if (header.text_bytes > kMaxTextBytes || header.rest_bytes > kMaxRestBytes) return broken("is too long");
   std::string text(header.text_bytes, '\0');
-  Read found;
-  found.busy = header.busy;
-  found.rest.resize(header.rest_bytes);
+  Read record;
+  record.busy = header.busy;
+  record.rest.resize(header.rest_bytes);
   const off_t rest_at = static_cast<off_t>(sizeof header + header.text_bytes);
   if (!read_all(file_.get(), text.data(), text.size(), sizeof header) ||
-      !read_all(file_.get(), found.rest.data(), found.rest.size(), rest_at))
+      !read_all(file_.get(), record.rest.data(), record.rest.size(), rest_at))
     return broken("is not complete");
   auto parsed = parse_json(text);
   if (!parsed || !parsed->is_object() || !(*parsed)["calls"].is_array()) return broken("is not readable");
-  found.handshake = std::move((*parsed)["handshake"]);
+  record.handshake = std::move((*parsed)["handshake"]);
   for (const Json& id : (*parsed)["calls"]) {
-    auto known = RequestId::from(id);
-    if (!known) return broken("has a bad id");
-    found.calls.push_back(*std::move(known));
+    auto request_id = RequestId::from(id);
+    if (!request_id) return broken("has a bad id");
+    record.calls.push_back(*std::move(request_id));
   }
-  return found;
+  return record;
 }
 
 void ConnectionRecord::write(std::string_view handshake, std::string_view ids) {

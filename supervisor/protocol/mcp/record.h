@@ -1,5 +1,5 @@
 // ConnectionRecord: the state that the next process needs to continue a connection. It is always up to date, in a
-// memory file, so it exists however this process ends. KeptConnection: a stored connection with its record.
+// memory file, so it exists however this process ends. SavedConnection: a stored connection with its record.
 // Source: Connection. Read by: Listener::adopt() of the next daemon.
 // The record holds the client's handshake, the ids of requests in work and bytes that were not handled. It holds no
 // request in work and no answer.
@@ -51,17 +51,17 @@ class ConnectionRecord {
   uint32_t text_bytes_ = 0;
 };
 
-class KeptConnection {
+class SavedConnection {
  public:
   // `forget` removes the connection from the store. The destructor calls it unless leave() was called.
-  KeptConnection(ConnectionRecord of, std::function<void()> forget)
+  SavedConnection(ConnectionRecord of, std::function<void()> forget)
       : record(std::move(of)), forget_(std::move(forget)) {}
-  KeptConnection(KeptConnection&& other) noexcept
+  SavedConnection(SavedConnection&& other) noexcept
       : record(std::move(other.record)),
         handshake(std::move(other.handshake)),
         forget_(std::exchange(other.forget_, nullptr)) {}
-  KeptConnection& operator=(KeptConnection&&) = delete;
-  ~KeptConnection() {
+  SavedConnection& operator=(SavedConnection&&) = delete;
+  ~SavedConnection() {
     if (forget_) forget_();
   }
   // Leaves the connection in the store for the next process.

@@ -55,7 +55,7 @@ using ToolHandler = std::function<Task<ToolResult>(RequestContext&, Json argumen
 // Observer of every tools/call with valid arguments, for audits and accounts. `began` is called before the handler
 // runs, `answered` with the handler's answer.
 struct CallObserver {
-  std::function<void(const RequestContext&, const std::string& tool, const Json& arguments)> began;
+  std::function<void(const RequestContext&, const std::string& tool, const Json& arguments)> started;
   std::function<void(const RequestContext&, const std::string& tool, const ToolResult&)> answered;
 };
 
@@ -87,7 +87,7 @@ struct ResourceProvider {
   std::vector<ResourceTemplate> templates;
   // `told`: the program reports changes of this provider's resources with Server::lists_changed() and
   // resource_updated().
-  enum class Changes { untold, told };
+  enum class Changes { untold, reported };
   Changes changes = Changes::untold;
   Caching caching;  // for lists and contents
 };

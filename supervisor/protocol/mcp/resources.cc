@@ -22,14 +22,14 @@ struct CursorPlace {
 };
 
 std::optional<CursorPlace> parse_place(const std::string& text, size_t providers) {
-  CursorPlace place;
-  if (text.empty()) return place;
+  CursorPlace position;
+  if (text.empty()) return position;
   const size_t colon = text.find(':');
   if (colon == text.npos) return {};
-  auto [end, error] = std::from_chars(text.data(), text.data() + colon, place.provider);
-  if (error != std::errc() || end != text.data() + colon || place.provider >= providers) return {};
-  place.cursor = text.substr(colon + 1);
-  return place;
+  auto [end, error] = std::from_chars(text.data(), text.data() + colon, position.provider);
+  if (error != std::errc() || end != text.data() + colon || position.provider >= providers) return {};
+  position.cursor = text.substr(colon + 1);
+  return position;
 }
 
 }  // namespace
@@ -37,29 +37,29 @@ std::optional<CursorPlace> parse_place(const std::string& text, size_t providers
 Task<Answer> Resources::list(RequestContext& context, Json params, const std::string& identity) {
   auto cursor = cursor_in(params);
   if (!cursor) co_return tl::unexpected(std::move(cursor).error());
-  auto place = parse_place(*cursor, providers_.size());
-  if (!place) co_return tl::unexpected(bad_cursor());
-  Caching caching = providers_[place->provider].caching;
-  ResourcePage whole;
-  std::vector<Resource>& resources = whole.resources;
-  while (place->provider < providers_.size() && resources.size() < kFullPage) {
-    const ResourceProvider& provider = providers_[place->provider];
+  auto position = parse_place(*cursor, providers_.size());
+  if (!position) co_return tl::unexpected(bad_cursor());
+  Caching caching = providers_[position->provider].caching;
+  ResourcePage resource_page;
+  std::vector<Resource>& resources = resource_page.resources;
+  while (position->provider < providers_.size() && resources.size() < kFullPage) {
+    const ResourceProvider& provider = providers_[position->provider];
     caching = stricter(caching, provider.caching);
-    auto page = co_await provider.list(context, place->cursor);
+    auto page = co_await provider.list(context, position->cursor);
     if (!page) co_return tl::unexpected(rpc_error(page.error()));
     for (Resource& resource : page->resources) resources.push_back(std::move(resource));
-    place->cursor = page->next_cursor;
-    if (!place->cursor.empty()) break;
-    place->provider++;
+    position->cursor = page->next_cursor;
+    if (!position->cursor.empty()) break;
+    position->provider++;
   }
-  if (place->provider < providers_.size()) whole.next_cursor = place->text();
-  auto hidden = co_await redact_answer(context.response_filter, whole);
+  if (position->provider < providers_.size()) resource_page.next_cursor = position->text();
+  auto hidden = co_await redact_answer(context.response_filter, resource_page);
   if (!hidden) co_return tl::unexpected(rpc_error(hidden.error()));
   std::string members;
   append_list(members, "resources", resources, context.version, append_resource);
-  if (!whole.next_cursor.empty()) {
+  if (!resource_page.next_cursor.empty()) {
     append_key(members, "nextCursor");
-    append_json_string(members, whole.next_cursor);
+    append_json_string(members, resource_page.next_cursor);
   }
   finish_result(members, context.version, identity, {}, caching);
   co_return members;
@@ -81,9 +81,9 @@ Task<Answer> Resources::read(RequestContext& context, Json params, const std::st
   const ResourceProvider* provider = provider_of(*uri);
   std::vector<ResourceContents> contents;
   if (provider != nullptr) {
-    auto found = co_await provider->read(context, *uri);
-    if (!found && found.error().code != Code::not_found) co_return tl::unexpected(rpc_error(found.error()));
-    if (found) contents = *std::move(found);
+    auto match = co_await provider->read(context, *uri);
+    if (!match && match.error().code != Code::not_found) co_return tl::unexpected(rpc_error(match.error()));
+    if (match) contents = *std::move(match);
   }
   if (contents.empty()) {
     const bool modern = context.era() == Era::modern;
@@ -91,13 +91,15 @@ Task<Answer> Resources::read(RequestContext& context, Json params, const std::st
                      {{"uri", *uri}});
   }
   size_t bytes = 0;
-  for (const ResourceContents& one : contents) bytes += one.data.size();
-  context.made(bytes * copies_of_answer(context.response_filter));
+  for (const ResourceContents& content : contents) bytes += content.data.size();
+  context.note_answer_size(bytes * copies_of_answer(context.response_filter));
   auto hidden = co_await redact_answer(context.response_filter, contents);
   if (!hidden) co_return tl::unexpected(rpc_error(hidden.error()));
   std::string members;
   append_list(members, "contents", contents, context.version,
-              [](std::string& out, const ResourceContents& one, Version) { append_contents(out, one); });
+              [](std::string& out, const ResourceContents& resource_contents, Version) {
+                append_contents(out, resource_contents);
+              });
   finish_result(members, context.version, identity, {}, provider->caching);
   co_return members;
 }

@@ -59,8 +59,8 @@ bool is_uri(std::string_view text) {
 
 // Redacts a list of output lines as one text, because a secret may span lines, as a key in PEM form does.
 Result<bool> redact_lines(TextFilter& texts, Json& list) {
-  const auto is_line = [](const Json& one) {
-    return one.is_string() && one.get_ref<const std::string&>().find('\n') == std::string::npos;
+  const auto is_line = [](const Json& item) {
+    return item.is_string() && item.get_ref<const std::string&>().find('\n') == std::string::npos;
   };
   if (list.empty() || !std::all_of(list.begin(), list.end(), is_line)) return false;
   std::string all;
@@ -118,7 +118,7 @@ Result<> redact_json(TextFilter& texts, Json& value) {
   if (!value.is_array()) return {};
   TRY(const bool done, redact_lines(texts, value));
   if (done) return {};
-  for (Json& one : value) CHECKED(redact_json(texts, one));
+  for (Json& item : value) CHECKED(redact_json(texts, item));
   return {};
 }
 
@@ -176,26 +176,27 @@ Result<> redact(TextFilter& texts, ToolResult& result) {
 }
 
 Result<> redact(TextFilter& texts, std::vector<ResourceContents>& contents) {
-  for (ResourceContents& one : contents) {
-    const bool is_text = one.kind == ResourceContents::Kind::text;
-    CHECKED(is_text ? redact_text(texts, one.data) : redact_base64(texts, one.data));
+  for (ResourceContents& content : contents) {
+    const bool is_text = content.kind == ResourceContents::Kind::text;
+    CHECKED(is_text ? redact_text(texts, content.data) : redact_base64(texts, content.data));
   }
   return {};
 }
 
 Result<> redact(TextFilter& texts, ResourcePage& page) {
-  for (Resource& one : page.resources) {
-    CHECKED(redact_uri(texts, one.uri));
-    CHECKED(redact_each(texts, {&one.name, &one.title, &one.description}));
+  for (Resource& resource : page.resources) {
+    CHECKED(redact_uri(texts, resource.uri));
+    CHECKED(redact_each(texts, {&resource.name, &resource.title, &resource.description}));
   }
   CHECKED(redact_string(texts, page.next_cursor));  // it may name a resource; a changed cursor does not work
   return {};
 }
 
 Result<> redact(TextFilter& texts, std::vector<Prompt>& prompts) {
-  for (Prompt& one : prompts) {
-    CHECKED(redact_each(texts, {&one.name, &one.title, &one.description}));
-    for (PromptArgument& argument : one.arguments) CHECKED(redact_each(texts, {&argument.name, &argument.description}));
+  for (Prompt& prompt : prompts) {
+    CHECKED(redact_each(texts, {&prompt.name, &prompt.title, &prompt.description}));
+    for (PromptArgument& argument : prompt.arguments)
+      CHECKED(redact_each(texts, {&argument.name, &argument.description}));
   }
   return {};
 }

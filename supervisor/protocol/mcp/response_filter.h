@@ -75,11 +75,11 @@ Error withheld(Error why);
 template <class Texts>
 Task<Result<>> redact_answer(std::shared_ptr<ResponseFilter> response_filter, Texts& texts) {
   if (!response_filter) co_return Result<>{};
-  auto held = std::make_shared<Texts>(std::move(texts));
-  ResponseFilter::Job job = [held](TextFilter& filter) { return redact_any(filter, *held); };
+  auto reserved = std::make_shared<Texts>(std::move(texts));
+  ResponseFilter::Job job = [reserved](TextFilter& filter) { return redact_any(filter, *reserved); };
   Result<> hidden = co_await response_filter->apply(std::move(job));
   if (!hidden) co_return tl::unexpected<Error>(withheld(std::move(hidden).error()));
-  texts = std::move(*held);
+  texts = std::move(*reserved);
   co_return Result<>{};
 }
 

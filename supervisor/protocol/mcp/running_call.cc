@@ -5,14 +5,14 @@
 
 namespace mcp {
 
-RunningCall::RunningCall(Loop& loop, Server& server, CallHost& begun_by, RequestId id, Version version)
-    : host(&begun_by),
+RunningCall::RunningCall(Loop& loop, Server& server, CallHost& started_by, RequestId id, Version version)
+    : host(&started_by),
       context(loop, std::move(id), version, [this](std::string line) { host->notify(*this, std::move(line)); }) {
   context.set_host(host, *this);
   busy.emplace(server, Server::Busy::Kind::call);
   context.set_hold([this](size_t more) { return !share || share->add(more); });
-  context.set_made([this](size_t made) {
-    if (unread) unread->set(made);
+  context.set_answer_size_observer([this](size_t bytes) {
+    if (unread) unread->set(bytes);
   });
   context.set_ask([this](ElicitationForm form, std::function<void(Elicited)> answered) {
     return can_ask(form.kind, context.client->capabilities, context.version)
@@ -28,14 +28,14 @@ Task<> RunningCall::run(Server& server, Method method, FreedBeside params, size_
 
 std::shared_ptr<Elicitation> RunningCall::add_question(ElicitationForm form, std::function<void(Elicited)> answered) {
   if (!embedded) return nullptr;
-  for (const AskedQuestion& asked : questions)
-    if (asked.name == form.key) return nullptr;
+  for (const PendingQuestion& request : questions)
+    if (request.name == form.key) return nullptr;
   auto question = std::make_shared<Elicitation>();
   question->form = std::move(form);
   question->answered = std::move(answered);
   const auto key = embedded->add(question);
   if (!key) return nullptr;
-  question->taken_back = [open = std::weak_ptr(embedded), key = *key] {
+  question->withdrawn = [open = std::weak_ptr(embedded), key = *key] {
     if (const auto alive = open.lock()) alive->drop(key);
   };
   questions.push_back({question->form.key.empty() ? *key : question->form.key, *key});
@@ -43,16 +43,16 @@ std::shared_ptr<Elicitation> RunningCall::add_question(ElicitationForm form, std
 }
 
 bool RunningCall::has_open_questions() {
-  if (embedded) std::erase_if(questions, [this](const auto& asked) { return !embedded->find(asked.key); });
+  if (embedded) std::erase_if(questions, [this](const auto& request) { return !embedded->find(request.key); });
   return !questions.empty();
 }
 
 std::string RunningCall::open_questions() {
   std::string members;
   if (!has_open_questions()) return members;
-  for (const AskedQuestion& asked : questions) {
-    const ElicitationForm& form = embedded->find(asked.key)->form;
-    append_key(members, asked.name);
+  for (const PendingQuestion& question : questions) {
+    const ElicitationForm& form = embedded->find(question.key)->form;
+    append_key(members, question.name);
     members.append(R"({"method":")").append(question_method(form.kind)).append(R"(","params":{)");
     members += elicitation_members(form, context.version) + "}}";
   }
@@ -61,13 +61,13 @@ std::string RunningCall::open_questions() {
 
 void RunningCall::give_answers(const Json& responses) {
   if (!embedded || !responses.is_object()) return;
-  std::erase_if(questions, [&](const auto& asked) {
-    const auto open = embedded->find(asked.key);
-    const auto response = responses.find(asked.name);
+  std::erase_if(questions, [&](const auto& request) {
+    const auto open = embedded->find(request.key);
+    const auto response = responses.find(request.name);
     if (!open || response == responses.end()) return false;
     const auto answer = read_elicited(*response, open->form.kind);
     if (!answer) return false;
-    if (const auto question = embedded->take(asked.key)) answer_later(context.loop, question, *answer);
+    if (const auto question = embedded->take(request.key)) answer_later(context.loop, question, *answer);
     return true;
   });
 }

@@ -35,7 +35,7 @@ class CallHost {
 };
 
 struct RunningCall {
-  RunningCall(Loop& loop, Server& server, CallHost& begun_by, RequestId id, Version version);
+  RunningCall(Loop& loop, Server& server, CallHost& started_by, RequestId id, Version version);
   ~RunningCall() {
     context.close();
     task.reset();  // before the members that the task uses
@@ -65,21 +65,21 @@ struct RunningCall {
   // For calls that ask a modern client.
   size_t digest = 0;                       // digest_of() the request's params
   std::shared_ptr<Elicitations> embedded;  // the open questions of the conversation that the call began in
-  struct AskedQuestion {
-    std::string name;                // for the client
-    std::string key;                 // in `embedded`
-    const void* asked_by = nullptr;  // the TaskQuestions whose client has the question now
+  struct PendingQuestion {
+    std::string name;                    // for the client
+    std::string key;                     // in `embedded`
+    const void* requested_by = nullptr;  // the TaskQuestions whose client has the question now
   };
-  std::vector<AskedQuestion> questions;
+  std::vector<PendingQuestion> questions;
   Json answers;                              // inputResponses that came before any question; null: none did
   std::string parked_principal, parked_key;  // the call's place in ParkedCalls; empty: it is not parked
 
   // For tasks (task_calls.h).
-  bool may_be_task = false;                           // its tool allows it
-  std::optional<int64_t> asked_ttl_ms;                // a legacy client asked for a task
-  std::optional<Deadline> promotion;                  // makes it a task
-  std::shared_ptr<int> promotion_token;               // names this call for the timer, as ids are used again
-  std::function<void(std::string line)> tell_client;  // sends a message to the client of 2025-11-25 that began it
+  bool may_be_task = false;                             // its tool allows it
+  std::optional<int64_t> requested_ttl_ms;              // a legacy client asked for a task
+  std::optional<Deadline> promotion;                    // makes it a task
+  std::shared_ptr<int> promotion_token;                 // names this call for the timer, as ids are used again
+  std::function<void(std::string line)> notify_client;  // sends a message to the client of 2025-11-25 that began it
   std::vector<std::weak_ptr<Event>> watchers;  // requests that wait for a change of `questions`; each is fired once
 
   std::optional<Task<>> task;

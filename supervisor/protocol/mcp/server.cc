@@ -84,7 +84,7 @@ void Server::add_tool(ToolDefinition tool, ToolHandler handler) {
 }
 
 void Server::add_resources(ResourceProvider provider) {
-  if (provider.changes == ResourceProvider::Changes::told) told_.insert(Changed::resources);
+  if (provider.changes == ResourceProvider::Changes::reported) reported_.insert(Changed::resources);
   resources_.add(std::move(provider));
   cache_.clear();
 }
@@ -95,7 +95,7 @@ void Server::add_prompt(Prompt prompt, PromptHandler handler) {
 }
 
 void Server::add_prompts(PromptProvider provider) {
-  told_.insert(Changed::prompts);
+  reported_.insert(Changed::prompts);
   prompts_.add(std::move(provider));
   cache_.clear();
 }
@@ -120,7 +120,9 @@ void Server::enable_logging() {
   cache_.clear();
 }
 
-void Server::lists_changed(Changed what, const UserFilter& concerned) { subscriptions_.lists_changed(what, concerned); }
+void Server::lists_changed(Changed subject, const UserFilter& concerned) {
+  subscriptions_.lists_changed(subject, concerned);
+}
 
 void Server::resource_updated(const std::string& uri, const UserFilter& concerned) {
   subscriptions_.resource_updated(uri, concerned);
@@ -128,9 +130,9 @@ void Server::resource_updated(const std::string& uri, const UserFilter& concerne
 
 void Server::drain() {
   draining_ = true;
-  for (const auto& one : std::exchange(listening_, {})) {
-    loop_.defer([one] {  // later: the caller of drain() may be a task itself
-      const auto listening = one.lock();
+  for (const auto& item : std::exchange(listening_, {})) {
+    loop_.defer([item] {  // later: the caller of drain() may be a task itself
+      const auto listening = item.lock();
       if (!listening) return;
       listening->is_ending = true;
       const auto wake = listening->wake;
@@ -199,9 +201,9 @@ bool Server::offers(Method method) const {
       return !completions_.empty();
     case Method::subscribe:
     case Method::unsubscribe:
-      return told_.contains(Changed::resources);
+      return reported_.contains(Changed::resources);
     case Method::listen:
-      return !told_.empty() || task_calls_;
+      return !reported_.empty() || task_calls_;
     case Method::tasks_get:
     case Method::tasks_update:
     case Method::tasks_result:
@@ -329,17 +331,17 @@ Task<Answer> Server::call_extension(RequestContext& context, Json params) {
 }
 
 Task<Answer> Server::call_tool(RequestContext& context, Json params, size_t max_bytes) {
-  auto made = co_await tool_result(context, std::move(params));
-  if (!made) co_return tl::unexpected(std::move(made).error());
-  ToolResult& result = *made;
+  auto built = co_await tool_result(context, std::move(params));
+  if (!built) co_return tl::unexpected(std::move(built).error());
+  ToolResult& result = *built;
   if (result.is_error && doubles_failures(*context.client)) result.structured = Json::object();
   size_t needed = min_size(result);
   if (!context.task.empty()) {
-    const size_t most = task_calls_->store().limits().result_bytes;
-    if (needed > most / 2) result = shortened(std::move(result), needed, most / 16), needed = min_size(result);
+    const size_t max = task_calls_->store().limits().result_bytes;
+    if (needed > max / 2) result = shortened(std::move(result), needed, max / 16), needed = min_size(result);
     if (context.era() == Era::legacy) result.meta.merge(related_task(context.task));
   }
-  context.made(needed * copies_of_answer(context.response_filter));
+  context.note_answer_size(needed * copies_of_answer(context.response_filter));
   if (needed <= max_bytes) {  // a result too large to be sent is not redacted
     auto hidden = co_await redact_answer(context.response_filter, result);
     if (!hidden) {
@@ -381,14 +383,14 @@ Task<Answer> Server::call_tool(RequestContext& context, Json params, size_t max_
 bool Server::queues(const Json& params) const {
   const auto name = params.find("name");
   if (name == params.end() || !name->is_string()) return false;
-  const auto& wanted = name->get_ref<const std::string&>();
+  const auto& requested = name->get_ref<const std::string&>();
   return std::any_of(tools_.begin(), tools_.end(),
-                     [&](const auto& tool) { return tool.queues && tool.name == wanted; });
+                     [&](const auto& tool) { return tool.queues && tool.name == requested; });
 }
 
 const ToolDefinition* Server::find_tool(std::string_view name) const {
-  const auto found = std::find_if(tools_.begin(), tools_.end(), [&](const auto& one) { return one.name == name; });
-  return found == tools_.end() ? nullptr : &*found;
+  const auto it = std::find_if(tools_.begin(), tools_.end(), [&](const auto& item) { return item.name == name; });
+  return it == tools_.end() ? nullptr : &*it;
 }
 
 const Json* Server::input_schema(std::string_view tool) const {
@@ -453,21 +455,21 @@ Task<tl::expected<ToolResult, RpcError>> Server::tool_result(RequestContext& con
     co_return ToolResult::error(lacks);
   }
   if (draining_) co_return not_run_while_draining();
-  FreedBeside given(work_, *std::move(arguments));
+  FreedBeside freed_beside(work_, *std::move(arguments));
   CheckedArguments checked;
-  if (work_ && (is_large(*given) || checking_.any_of(context.principal.name()))) {
-    auto looked_at = co_await check_beside(context, *tool, std::move(*given));
-    if (!looked_at) co_return ToolResult::error(looked_at.error());
-    checked = std::move(looked_at->first);
-    *given = std::move(looked_at->second);
+  if (work_ && (is_large(*freed_beside) || checking_.any_of(context.principal.name()))) {
+    auto checked_call = co_await check_beside(context, *tool, std::move(*freed_beside));
+    if (!checked_call) co_return ToolResult::error(checked_call.error());
+    checked = std::move(checked_call->first);
+    *freed_beside = std::move(checked_call->second);
     if (draining_) co_return not_run_while_draining();
   } else {
     const NamedWork named_work(LoopWork::arguments);
-    checked = check_arguments(tool->input_schema, tool->spellings, *given);
+    checked = check_arguments(tool->input_schema, tool->spellings, *freed_beside);
   }
   if (auto wrong = wrong_with(context, *tool, checked)) co_return ToolResult::error(*wrong);
-  if (observer_.began) observer_.began(context, *name, *given);
-  ToolResult result = co_await handler->second(context, std::move(*given));
+  if (observer_.started) observer_.started(context, *name, *freed_beside);
+  ToolResult result = co_await handler->second(context, std::move(*freed_beside));
   context.close();
   if (observer_.answered) observer_.answered(context, *name, result);
   co_return std::move(result);

@@ -61,7 +61,7 @@ class Server {
       std::function<std::function<bool(std::string_view name)>(const std::shared_ptr<ConnectionUser>& user)>;
   void set_tool_choice(ToolsOf tools_of) {
     tools_of_ = std::move(tools_of);
-    told_.insert(Changed::tools);
+    reported_.insert(Changed::tools);
   }
   // Finds the offered tool most similar to an unknown name; empty: no tool is similar. The error names the tool.
   using NearestTool =
@@ -90,7 +90,7 @@ class Server {
   void enable_logging();
 
   // Both notify the clients that subscribed to the change, and for which `concerned` is true.
-  void lists_changed(Changed what, const UserFilter& concerned = {});
+  void lists_changed(Changed subject, const UserFilter& concerned = {});
   void resource_updated(const std::string& uri, const UserFilter& concerned = {});
   // `watch` is called for each resource that a client subscribes to.
   void watch_resources(Subscriptions::Watch watch) { subscriptions_.set_watch(std::move(watch)); }
@@ -133,9 +133,9 @@ class Server {
   // Calls that go on without their request; nullptr: set_tasks() was not called.
   TaskCalls* task_calls() { return task_calls_.get(); }
   bool may_be_task(const Json& params) const;
-  tl::expected<std::optional<int64_t>, RpcError> asked_task_ttl(const Json& params) const;
+  tl::expected<std::optional<int64_t>, RpcError> requested_task_ttl(const Json& params) const;
   // The lists for which changes are reported to clients.
-  const std::set<Changed>& told() const { return told_; }
+  const std::set<Changed>& reported() const { return reported_; }
 
   // While a Busy exists, the server is not drained.
   class Busy {
@@ -198,7 +198,7 @@ class Server {
   Subscriptions subscriptions_;
   std::shared_ptr<UnreadBudget> unread_;
   Accounts accounts_{unread_};
-  std::set<Changed> told_;
+  std::set<Changed> reported_;
   struct Listening {                                          // one subscriptions/listen
     std::shared_ptr<Event> wake = std::make_shared<Event>();  // fired after a change of the members below
     bool is_ending = false;
@@ -223,7 +223,7 @@ class Server {
   UnderWay<std::string> checking_;  // calls of each principal with arguments in check_beside()
   bool logging_ = false;
   // The caching of the lists of tools and prompts by modern clients: 5 minutes.
-  static constexpr Caching kListCaching{300'000, Caching::Scope::everybody};
+  static constexpr Caching kListCaching{300'000, Caching::Scope::all_users};
 
   std::string identity_;                                                   // the server's name as JSON text, for _meta
   std::map<std::tuple<Method, Version, std::string>, std::string> cache_;  // members of lists, by choice

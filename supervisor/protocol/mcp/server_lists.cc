@@ -54,11 +54,11 @@ const std::string& Server::cached(Method method, Version version, std::string ch
 std::string Server::capabilities(Version version) const {
   Json offered = Json::object();
   if (!tools_.empty()) offered["tools"] = Json::object();
-  if (told_.contains(Changed::tools)) offered["tools"]["listChanged"] = true;
+  if (reported_.contains(Changed::tools)) offered["tools"]["listChanged"] = true;
   if (!resources_.empty()) offered["resources"] = Json::object();
-  if (told_.contains(Changed::resources)) offered["resources"] = {{"subscribe", true}, {"listChanged", true}};
+  if (reported_.contains(Changed::resources)) offered["resources"] = {{"subscribe", true}, {"listChanged", true}};
   if (!prompts_.empty()) offered["prompts"] = Json::object();
-  if (told_.contains(Changed::prompts)) offered["prompts"]["listChanged"] = true;
+  if (reported_.contains(Changed::prompts)) offered["prompts"]["listChanged"] = true;
   if (!completions_.empty() && version >= Version::v2025_03_26) offered["completions"] = Json::object();
   if (logging_) offered["logging"] = Json::object();
   if (task_calls_ && has_core_tasks(version)) {

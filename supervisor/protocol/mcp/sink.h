@@ -26,7 +26,7 @@ class Sink {
   enum class Delivery { if_room, always };
   // Sends a notification, or a request of the server. `about`: the client's request that the line belongs to, which may
   // have been answered; nullptr: the line belongs to no request.
-  virtual void tell(const RequestId* about, std::string line, Delivery delivery) = 0;
+  virtual void notify(const RequestId* about, std::string line, Delivery delivery) = 0;
 
   // Whether so much is unread that the client is asked no question now.
   virtual bool full() const = 0;

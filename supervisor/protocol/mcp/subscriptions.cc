@@ -16,8 +16,8 @@ constexpr std::pair<const char*, Changed> kLists[] = {{"toolsListChanged", Chang
                                                       {"promptsListChanged", Changed::prompts},
                                                       {"resourcesListChanged", Changed::resources}};
 
-std::string_view list_method(Changed what) {
-  switch (what) {
+std::string_view list_method(Changed subject) {
+  switch (subject) {
     case Changed::tools:
       return "notifications/tools/list_changed";
     case Changed::prompts:
@@ -33,10 +33,10 @@ std::string_view list_method(Changed what) {
 Subscriptions::Interest::Interest(Subscriptions& all, std::shared_ptr<ConnectionUser> user, std::string id,
                                   std::function<void(std::string)> send)
     : all_(all), user_(std::move(user)), id_(std::move(id)), send_(std::move(send)) {
-  place_ = all_.interests_.insert(all_.interests_.end(), this);
+  position_ = all_.interests_.insert(all_.interests_.end(), this);
 }
 
-Subscriptions::Interest::~Interest() { all_.interests_.erase(place_); }
+Subscriptions::Interest::~Interest() { all_.interests_.erase(position_); }
 
 void Subscriptions::Interest::watch(const Json& meta) {
   if (!all_.watch_) return;
@@ -54,18 +54,18 @@ void Subscriptions::Interest::send(std::string_view method, std::string members)
   send_(notification_line(method, members));
 }
 
-void Subscriptions::Interest::list_changed(Changed what) {
-  Quiet& quiet = quiet_[what];
+void Subscriptions::Interest::list_changed(Changed subject) {
+  Quiet& quiet = quiet_[subject];
   if (quiet.lasts) {
     quiet.changed = true;
     return;
   }
-  send(list_method(what), {});
+  send(list_method(subject), {});
   quiet.lasts = true;
-  quiet.end = Deadline(all_.loop_, kQuiet, [this, what] {
-    Quiet& over = quiet_[what];
+  quiet.end = Deadline(all_.loop_, kQuiet, [this, subject] {
+    Quiet& over = quiet_[subject];
     over.lasts = false;
-    if (std::exchange(over.changed, false)) list_changed(what);
+    if (std::exchange(over.changed, false)) list_changed(subject);
   });
 }
 
@@ -83,10 +83,10 @@ tl::expected<void, RpcError> add_uri(Subscriptions::Wishes& wishes, const Json& 
 namespace {
 
 tl::expected<void, RpcError> read_task_ids(const Json& filter, std::set<std::string>& ids) {
-  const auto given = filter.find("taskIds");
-  if (given == filter.end() || given->is_null()) return {};
-  if (!given->is_array()) return refuse(ErrorCode::invalid_params, "Invalid params: taskIds must be an array");
-  for (const Json& id : *given) {
+  const auto it = filter.find("taskIds");
+  if (it == filter.end() || it->is_null()) return {};
+  if (!it->is_array()) return refuse(ErrorCode::invalid_params, "Invalid params: taskIds must be an array");
+  for (const Json& id : *it) {
     if (!id.is_string())
       return refuse(ErrorCode::invalid_params, "Invalid params: taskIds must be an array of strings");
     ids.insert(id.get<std::string>());
@@ -98,17 +98,17 @@ tl::expected<void, RpcError> read_task_ids(const Json& filter, std::set<std::str
 
 }  // namespace
 
-tl::expected<Subscriptions::Wishes, RpcError> read_wishes(const Json& params, const std::set<Changed>& told) {
+tl::expected<Subscriptions::Wishes, RpcError> read_wishes(const Json& params, const std::set<Changed>& report) {
   const auto filter = params.find("notifications");
   if (filter == params.end() || !filter->is_object())
     return refuse(ErrorCode::invalid_params, "Invalid params: notifications must be an object");
   Subscriptions::Wishes wishes;
   for (const auto& [key, what] : kLists) {
-    const auto asked = filter->find(key);
-    if (asked == filter->end() || asked->is_null()) continue;
-    if (!asked->is_boolean())
+    const auto it = filter->find(key);
+    if (it == filter->end() || it->is_null()) continue;
+    if (!it->is_boolean())
       return refuse(ErrorCode::invalid_params, fmt::format("Invalid params: {} must be true or false", key));
-    if (asked->get<bool>() && told.contains(what)) wishes.lists.insert(what);
+    if (it->get<bool>() && report.contains(what)) wishes.lists.insert(what);
   }
   if (auto read = read_task_ids(*filter, wishes.tasks); !read) return tl::unexpected(std::move(read).error());
   const auto uris = filter->find("resourceSubscriptions");
@@ -118,11 +118,11 @@ tl::expected<Subscriptions::Wishes, RpcError> read_wishes(const Json& params, co
   for (const Json& uri : *uris) {
     if (auto added = add_uri(wishes, uri); !added) return tl::unexpected(std::move(added).error());
   }
-  if (!told.contains(Changed::resources)) wishes.uris.clear();
+  if (!report.contains(Changed::resources)) wishes.uris.clear();
   return wishes;
 }
 
-std::string wishes_members(const Subscriptions::Wishes& wishes) {
+std::string write_watches(const Subscriptions::Wishes& wishes) {
   Json agreed = Json::object();
   for (const auto& [key, what] : kLists) {
     if (wishes.lists.contains(what)) agreed[key] = true;
@@ -135,10 +135,10 @@ std::string wishes_members(const Subscriptions::Wishes& wishes) {
   return members;
 }
 
-void Subscriptions::lists_changed(Changed what, const UserFilter& concerned) const {
+void Subscriptions::lists_changed(Changed subject, const UserFilter& concerned) const {
   for (Interest* interest : interests_) {
-    if (interest->wishes.lists.contains(what) && (!concerned || concerned(interest->user_)))
-      interest->list_changed(what);
+    if (interest->wishes.lists.contains(subject) && (!concerned || concerned(interest->user_)))
+      interest->list_changed(subject);
   }
 }
 

@@ -72,12 +72,12 @@ class Subscriptions {
       bool changed = false;
       Deadline end;
     };
-    void list_changed(Changed what);
+    void list_changed(Changed subject);
     Subscriptions& all_;
     std::shared_ptr<ConnectionUser> user_;
     std::string id_;
     std::function<void(std::string line)> send_;
-    std::list<Interest*>::iterator place_;
+    std::list<Interest*>::iterator position_;
     std::map<std::string, std::shared_ptr<ResourceWatch>> watches_;  // by URI
     std::map<Changed, Quiet> quiet_;
   };
@@ -86,7 +86,7 @@ class Subscriptions {
                                                              const Json& meta, const std::string& uri)>;
   void set_watch(Watch watch) { watch_ = std::move(watch); }
 
-  void lists_changed(Changed what, const UserFilter& concerned) const;
+  void lists_changed(Changed subject, const UserFilter& concerned) const;
   void resource_updated(const std::string& uri, const UserFilter& concerned) const;
   void task_changed(const tasks::StoredTask& task) const;
 
@@ -98,9 +98,9 @@ class Subscriptions {
 
 // Reads the params of subscriptions/listen. `told`: the lists for which the server reports changes; wishes for other
 // lists are left out. The ids of tasks are not checked. Errors: invalid_params.
-tl::expected<Subscriptions::Wishes, RpcError> read_wishes(const Json& params, const std::set<Changed>& told);
+tl::expected<Subscriptions::Wishes, RpcError> read_wishes(const Json& params, const std::set<Changed>& report);
 // The members of the notification that acknowledges the wishes.
-std::string wishes_members(const Subscriptions::Wishes& wishes);
+std::string write_watches(const Subscriptions::Wishes& wishes);
 // Errors: invalid_params, the URI is no string, has more than 4096 bytes, or is one more than kMaxSubscribedUris.
 tl::expected<void, RpcError> add_uri(Subscriptions::Wishes& wishes, const Json& uri);
 

@@ -63,7 +63,7 @@ void append_task(std::string& members, const tasks::StoredTask& task, Version ve
   append_member(members, "lastUpdatedAt", task_time(task.updated_ms));
   append_number(members, modern ? "ttlMs" : "ttl", task.ttl_ms);
   append_number(members, modern ? "pollIntervalMs" : "pollInterval", poll_ms);
-  if (task.is_last_place) append_member(members, "statusMessage", tasks::kLastPlace);
+  if (task.is_last_slot) append_member(members, "statusMessage", tasks::kLastSlot);
 }
 
 std::string created_members(const tasks::StoredTask& task, Version version, int64_t poll_ms,
@@ -101,17 +101,17 @@ const tasks::StoredTask* TaskCalls::known(const std::string& id, const RequestCo
 }
 
 void TaskCalls::take(std::unique_ptr<RunningCall> call, std::string id) {
-  RunningCall& taken = *call;
-  taken.host = this;
-  taken.context.task = id;
-  taken.promotion.reset();
-  if (!id.empty()) by_id_[std::move(id)] = &taken;
-  calls_[&taken] = std::move(call);
+  RunningCall& running_call = *call;
+  running_call.host = this;
+  running_call.context.task = id;
+  running_call.promotion.reset();
+  if (!id.empty()) by_id_[std::move(id)] = &running_call;
+  calls_[&running_call] = std::move(call);
 }
 
 RunningCall* TaskCalls::find(const std::string& id) {
-  const auto found = by_id_.find(id);
-  return found == by_id_.end() ? nullptr : found->second;
+  const auto it = by_id_.find(id);
+  return it == by_id_.end() ? nullptr : it->second;
 }
 
 std::unique_ptr<RunningCall> TaskCalls::extract(const RunningCall& call) {
@@ -138,7 +138,7 @@ void TaskCalls::give_answers(const std::string& id, const Json& responses) {
 
 void TaskCalls::give_answer(const std::string& id, const std::string& key, Elicited answer) {
   RunningCall* call = find(id);
-  if (!call || std::erase_if(call->questions, [&](const auto& asked) { return asked.key == key; }) == 0) return;
+  if (!call || std::erase_if(call->questions, [&](const auto& request) { return request.key == key; }) == 0) return;
   if (const auto question = call->embedded->take(key)) answer_later(loop_, question, std::move(answer));
   questions_changed(id);
 }
@@ -148,9 +148,9 @@ void TaskCalls::questions_changed(const std::string& id) {
   RunningCall* call = find(id);
   if (!call) return;
   store_.set_waits_for_input(id, call->has_open_questions());
-  for (const auto& one : std::exchange(call->watchers, {})) {
-    loop_.defer([one] {
-      if (const auto event = one.lock()) event->fire();
+  for (const auto& item : std::exchange(call->watchers, {})) {
+    loop_.defer([item] {
+      if (const auto event = item.lock()) event->fire();
     });
   }
 }
@@ -165,13 +165,13 @@ void TaskCalls::cancel(const std::string& id) {
 
 void TaskCalls::cancel_of(const std::function<bool(const std::shared_ptr<ConnectionUser>& user)>& chosen) {
   std::vector<std::unique_ptr<RunningCall>> cancelled;
-  for (auto one = calls_.begin(); one != calls_.end();) {
-    const auto next = std::next(one);
-    if (!chosen || chosen(one->second->context.user)) {
-      by_id_.erase(one->second->context.task);
-      cancelled.push_back(std::move(calls_.extract(one).mapped()));
+  for (auto it = calls_.begin(); it != calls_.end();) {
+    const auto next = std::next(it);
+    if (!chosen || chosen(it->second->context.user)) {
+      by_id_.erase(it->second->context.task);
+      cancelled.push_back(std::move(calls_.extract(it).mapped()));
     }
-    one = next;
+    it = next;
   }
   if (!chosen) return;  // the daemon ends: the next one finds these tasks
   for (const auto& call : cancelled)
@@ -181,7 +181,7 @@ void TaskCalls::cancel_of(const std::function<bool(const std::shared_ptr<Connect
 // A client of 2025-11-25 gets the progress of its task. No other message goes to a client that does not wait for an
 // answer.
 void TaskCalls::notify(const RunningCall& call, std::string line) {
-  if (call.tell_client) call.tell_client(std::move(line));
+  if (call.notify_client) call.notify_client(std::move(line));
 }
 
 std::shared_ptr<Elicitation> TaskCalls::ask(RunningCall& call, ElicitationForm form,
@@ -190,7 +190,7 @@ std::shared_ptr<Elicitation> TaskCalls::ask(RunningCall& call, ElicitationForm f
   if (id.empty()) return nullptr;
   auto question = call.add_question(std::move(form), std::move(answered));
   if (!question) return nullptr;
-  question->taken_back = [first = std::move(question->taken_back), self = std::weak_ptr(self_), id] {
+  question->withdrawn = [first = std::move(question->withdrawn), self = std::weak_ptr(self_), id] {
     first();
     if (const auto alive = self.lock()) (*alive)->questions_changed(id);
   };
@@ -213,7 +213,7 @@ void TaskCalls::finish(RunningCall& call, Answer answer) {
   call.share.reset();
   call.busy.reset();
   // Destroyed later, because the call's task is on the stack.
-  loop_.defer([gone = std::shared_ptr<RunningCall>(std::move(done))] {});
+  loop_.defer([ended_call = std::shared_ptr<RunningCall>(std::move(done))] {});
 }
 
 Result<> TaskCalls::detach(RunningCall&, ToolResult) { return {}; }  // its client was answered

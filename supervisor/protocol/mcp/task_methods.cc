@@ -54,17 +54,17 @@ bool Server::may_be_task(const Json& params) const {
 }
 
 // A legacy client asks for a task in its call. Errors: method_not_found, the tool makes no tasks; invalid_params.
-tl::expected<std::optional<int64_t>, RpcError> Server::asked_task_ttl(const Json& params) const {
-  const auto asked = params.find("task");
-  if (asked == params.end() || asked->is_null()) return std::nullopt;
-  if (!asked->is_object()) return refuse(ErrorCode::invalid_params, "Invalid params: task must be an object");
+tl::expected<std::optional<int64_t>, RpcError> Server::requested_task_ttl(const Json& params) const {
+  const auto it = params.find("task");
+  if (it == params.end() || it->is_null()) return std::nullopt;
+  if (!it->is_object()) return refuse(ErrorCode::invalid_params, "Invalid params: task must be an object");
   const auto name = params.find("name");
   const ToolDefinition* tool =
       name != params.end() && name->is_string() ? find_tool(name->get_ref<const std::string&>()) : nullptr;
   if (tool && tool->tasks == ToolDefinition::Tasks::forbidden)
     return refuse(ErrorCode::method_not_found, fmt::format("tool '{}' cannot run as a task", tool->name));
-  const auto ttl = asked->find("ttl");
-  if (ttl == asked->end() || ttl->is_null()) return task_calls_->store().limits().default_ttl.count();
+  const auto ttl = it->find("ttl");
+  if (ttl == it->end() || ttl->is_null()) return task_calls_->store().limits().default_ttl.count();
   const double ms = ttl->is_number() ? ttl->get<double>() : -1;
   if (!(ms >= 0))
     return refuse(ErrorCode::invalid_params, "Invalid params: task.ttl must be a number of milliseconds, 0 or more");
@@ -80,8 +80,8 @@ Task<Answer> Server::task_method(Method method, RequestContext& context, Json pa
   if (method == Method::tasks_list) co_return list_tasks(context, params);
   auto id = string_in(params, "taskId", "taskId");
   if (!id) co_return tl::unexpected(std::move(id).error());
-  const tasks::StoredTask* found = calls.known(*id, context);
-  if (!found) co_return tl::unexpected(unknown_task());
+  const tasks::StoredTask* task = calls.known(*id, context);
+  if (!task) co_return tl::unexpected(unknown_task());
   std::string members;
   if (method == Method::tasks_update) {
     const auto responses = params.find("inputResponses");
@@ -92,12 +92,12 @@ Task<Answer> Server::task_method(Method method, RequestContext& context, Json pa
     co_return members;
   }
   if (method == Method::tasks_cancel) {
-    if (!modern && tasks::is_ended(found->state))
+    if (!modern && tasks::is_ended(task->state))
       co_return refuse(ErrorCode::invalid_params,
-                       fmt::format("the task is {} already", tasks::state_name(shown_state(*found, context.version))));
+                       fmt::format("the task is {} already", tasks::state_name(shown_state(*task, context.version))));
     calls.cancel(*id);
-    found = calls.known(*id, context);
-    if (!modern && found) append_task(members, *found, context.version, calls.rules().poll_ms);
+    task = calls.known(*id, context);
+    if (!modern && task) append_task(members, *task, context.version, calls.rules().poll_ms);
     finish_result(members, context.version, identity_);
     co_return members;
   }
@@ -112,16 +112,16 @@ Task<Answer> Server::task_method(Method method, RequestContext& context, Json pa
 
 Task<Answer> Server::task_members(RequestContext& context, std::string id) {
   TaskCalls& calls = *task_calls_;
-  const std::string asked = calls.input_requests(id);  // may change the state
-  const tasks::StoredTask* found = calls.known(id, context);
-  if (!found) co_return tl::unexpected(unknown_task());
-  const tasks::StoredTask task = *found;
+  const std::string request = calls.input_requests(id);  // may change the state
+  const tasks::StoredTask* stored_task = calls.known(id, context);
+  if (!stored_task) co_return tl::unexpected(unknown_task());
+  const tasks::StoredTask task = *stored_task;
   std::string members;
   append_task(members, task, context.version, calls.rules().poll_ms);
   const bool modern = context.era() == Era::modern;
-  if (modern && !asked.empty()) {
+  if (modern && !request.empty()) {
     append_key(members, "inputRequests");
-    members.append("{").append(asked).append("}");
+    members.append("{").append(request).append("}");
   }
   if (modern && (task.state == tasks::TaskState::completed || task.state == tasks::TaskState::failed)) {
     auto text = co_await calls.store().result(id);
@@ -152,9 +152,9 @@ Task<Answer> Server::task_result(RequestContext& context, std::string id) {
     co_await *changed;
   }
   questions.reset();
-  const tasks::StoredTask* found = task_calls_->known(id, context);
-  if (!found) co_return tl::unexpected(unknown_task());
-  const tasks::TaskState state = found->state;
+  const tasks::StoredTask* task = task_calls_->known(id, context);
+  if (!task) co_return tl::unexpected(unknown_task());
+  const tasks::TaskState state = task->state;
   if (state == tasks::TaskState::cancelled) co_return refuse(ErrorCode::invalid_request, "the task was cancelled");
   auto text = co_await store.result(id);
   if (!text) co_return tl::unexpected(rpc_error(text.error()));

@@ -6,34 +6,34 @@
 namespace mcp {
 
 TaskQuestions::~TaskQuestions() {
-  for (const auto& [key, question] : asked_) leave(key);
-  if (!asked_.empty()) calls_.questions_changed(task_);
+  for (const auto& [key, question] : pending_) leave(key);
+  if (!pending_.empty()) calls_.questions_changed(task_);
 }
 
 void TaskQuestions::ask(const std::shared_ptr<Event>& changed) {
   RunningCall* call = calls_.find(task_);
-  if (!call) return asked_.clear();
+  if (!call) return pending_.clear();
   static_cast<void>(call->has_open_questions());
-  std::erase_if(asked_, [call](const auto& mine) {
+  std::erase_if(pending_, [call](const auto& mine) {
     return std::none_of(call->questions.begin(), call->questions.end(),
                         [&](const auto& open) { return open.key == mine.first; });
   });
   for (auto& open : call->questions) {
-    if (open.asked_by) continue;
+    if (open.requested_by) continue;
     ElicitationForm form = call->embedded->find(open.key)->form;
     form.task = task_;
     auto question =
         context_.elicit(std::move(form), [this, key = open.key](Elicited answer) { answered(key, std::move(answer)); });
     if (!question) continue;
-    open.asked_by = this;
-    asked_.emplace(open.key, std::move(question));
+    open.requested_by = this;
+    pending_.emplace(open.key, std::move(question));
   }
-  std::erase_if(call->watchers, [](const auto& one) { return one.expired(); });
+  std::erase_if(call->watchers, [](const auto& item) { return item.expired(); });
   call->watchers.push_back(changed);
 }
 
 void TaskQuestions::answered(const std::string& key, Elicited answer) {
-  const auto mine = asked_.extract(key);  // destroyed at the end: its function is on the stack
+  const auto mine = pending_.extract(key);  // destroyed at the end: its function is on the stack
   if (answer.client_left) {
     leave(mine.key());
     calls_.questions_changed(task_);
@@ -46,7 +46,7 @@ void TaskQuestions::leave(const std::string& key) {
   RunningCall* call = calls_.find(task_);
   if (!call) return;
   for (auto& open : call->questions)
-    if (open.key == key && open.asked_by == this) open.asked_by = nullptr;
+    if (open.key == key && open.requested_by == this) open.requested_by = nullptr;
 }
 
 }  // namespace mcp

@@ -10,29 +10,29 @@ namespace {
 constexpr size_t kForgetEvery = 64;  // destroyed events are removed whenever a multiple of this many wait
 }  // namespace
 
-void UnreadBudget::look_soon() {
+void UnreadBudget::check_soon() {
   if (looking_) return;
   looking_ = std::make_shared<bool>(true);
   loop_.defer([this, due = std::weak_ptr<bool>(looking_)] {
     if (due.expired()) return;  // the budget is gone
     looking_.reset();
-    look();
+    inspect();
   });
 }
 
 // Gives up the largest share of each account far over its limit, then wakes accounts with room.
-void UnreadBudget::look() {
+void UnreadBudget::inspect() {
   std::vector<std::shared_ptr<UnreadAccount>> accounts;
-  for (UnreadAccount* one : accounts_)
-    if (auto alive = one->weak_from_this().lock()) accounts.push_back(std::move(alive));
-  for (const auto& one : accounts)
-    if (one->is_far_over()) one->give_up_largest();
+  for (UnreadAccount* account : accounts_)
+    if (auto alive = account->weak_from_this().lock()) accounts.push_back(std::move(alive));
+  for (const auto& account : accounts)
+    if (account->is_far_over()) account->give_up_largest();
   if (bytes_ > 2 * limits_.daemon_bytes && !accounts.empty()) {
-    const auto most = std::max_element(accounts.begin(), accounts.end(),
-                                       [](const auto& a, const auto& b) { return a->bytes() < b->bytes(); });
-    (*most)->give_up_largest();
+    const auto it = std::max_element(accounts.begin(), accounts.end(),
+                                     [](const auto& a, const auto& b) { return a->bytes() < b->bytes(); });
+    (*it)->give_up_largest();
   }
-  for (const auto& one : accounts) one->wake();
+  for (const auto& account : accounts) account->wake();
 }
 
 UnreadAccount::~UnreadAccount() { budget_->accounts_.erase(this); }
@@ -53,7 +53,7 @@ void UnreadAccount::change(size_t before, size_t after) {
   if (was_holder && bytes_ == 0) budget_->holders_--;
   if (!was_holder && bytes_ > 0) budget_->holders_++;
   if (was_holder != (bytes_ > 0)) keep_listed();
-  if (after < before || is_far_over() || budget_->bytes_ > 2 * budget_->limits_.daemon_bytes) budget_->look_soon();
+  if (after < before || is_far_over() || budget_->bytes_ > 2 * budget_->limits_.daemon_bytes) budget_->check_soon();
 }
 
 void UnreadAccount::keep_listed() {
@@ -67,15 +67,15 @@ void UnreadAccount::keep_listed() {
 void UnreadAccount::line_up(UnreadShare& share) {
   const bool first = line_.empty();
   leave_line(share);
-  share.place_ = {!share.has_read_, arrivals_++};
-  line_.emplace(*share.place_, &share);
+  share.queue_position_ = {!share.has_read_, arrivals_++};
+  line_.emplace(*share.queue_position_, &share);
   keep_listed();
   if (first) start_patience();
 }
 
 void UnreadAccount::leave_line(UnreadShare& share) {
-  if (share.place_) line_.erase(*share.place_);
-  share.place_.reset();
+  if (share.queue_position_) line_.erase(*share.queue_position_);
+  share.queue_position_.reset();
 }
 
 UnreadShare* UnreadAccount::next_in_line() {
@@ -122,8 +122,8 @@ void UnreadAccount::start_patience() {
 
 void UnreadAccount::give_up_largest() {
   UnreadShare* largest = nullptr;
-  for (UnreadShare* one : shares_)
-    if (one->give_up_ && one->bytes_ > (largest ? largest->bytes_ : 0)) largest = one;
+  for (UnreadShare* share : shares_)
+    if (share->give_up_ && share->bytes_ > (largest ? largest->bytes_ : 0)) largest = share;
   if (largest) largest->give_up_();
 }
 
@@ -142,16 +142,16 @@ void UnreadShare::set(size_t bytes) {
   if (bytes == bytes_) return;
   if ((bytes < bytes_) != has_read_) {
     has_read_ = bytes < bytes_;
-    if (place_) account_->line_up(*this);
+    if (queue_position_) account_->line_up(*this);
   }
   account_->change(std::exchange(bytes_, bytes), bytes);
 }
 
 void UnreadShare::wait_for_room(const std::shared_ptr<Event>& room) {
-  if (waiting_.size() % kForgetEvery == 0) std::erase_if(waiting_, [](const auto& one) { return one.expired(); });
+  if (waiting_.size() % kForgetEvery == 0) std::erase_if(waiting_, [](const auto& item) { return item.expired(); });
   waiting_.push_back(room);
-  if (!place_) account_->line_up(*this);
-  if (!is_over()) account_->budget_->look_soon();
+  if (!queue_position_) account_->line_up(*this);
+  if (!is_over()) account_->budget_->check_soon();
 }
 
 }  // namespace mcp

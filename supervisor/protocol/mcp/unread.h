@@ -45,8 +45,8 @@ class UnreadBudget {
  private:
   friend class UnreadAccount;
   friend class UnreadShare;
-  void look_soon();
-  void look();
+  void check_soon();
+  void inspect();
   Loop& loop_;
   UnreadLimits limits_;
   size_t bytes_ = 0;
@@ -84,8 +84,8 @@ class UnreadAccount : public std::enable_shared_from_this<UnreadAccount> {
   std::shared_ptr<UnreadBudget> budget_;
   size_t bytes_ = 0;
   std::set<UnreadShare*> shares_;
-  using PlaceInLine = std::pair<bool, uint64_t>;  // false if the share has read; then the number of its arrival
-  std::map<PlaceInLine, UnreadShare*> line_;      // shares that wait for room
+  using QueuePosition = std::pair<bool, uint64_t>;  // false if the share has read; then the number of its arrival
+  std::map<QueuePosition, UnreadShare*> line_;      // shares that wait for room
   uint64_t arrivals_ = 0;
   Deadline patience_;
 };
@@ -115,9 +115,9 @@ class UnreadShare {
   std::shared_ptr<UnreadAccount> account_;
   std::function<void()> give_up_;
   size_t bytes_ = 0;
-  std::list<std::weak_ptr<Event>> waiting_;         // mostly empty: an empty deque holds half a KiB
-  std::optional<std::pair<bool, uint64_t>> place_;  // in its account's line, while an event waits
-  bool has_read_ = false;                           // became less since it last became more
+  std::list<std::weak_ptr<Event>> waiting_;                  // mostly empty: an empty deque holds half a KiB
+  std::optional<std::pair<bool, uint64_t>> queue_position_;  // in its account's line, while an event waits
+  bool has_read_ = false;                                    // became less since it last became more
 };
 
 }  // namespace mcp

@@ -10,12 +10,12 @@ namespace mcp {
 namespace {
 
 std::optional<ResourceContents> read_contents(const Json& block) {
-  const auto found = block.find("resource");
-  if (found == block.end() || !found->is_object()) return {};
-  const bool is_text = found->contains("text");
-  return ResourceContents{text_member(*found, "uri"), text_member(*found, "mimeType"),
+  const auto it = block.find("resource");
+  if (it == block.end() || !it->is_object()) return {};
+  const bool is_text = it->contains("text");
+  return ResourceContents{text_member(*it, "uri"), text_member(*it, "mimeType"),
                           is_text ? ResourceContents::Kind::text : ResourceContents::Kind::blob,
-                          text_member(*found, is_text ? "text" : "blob")};
+                          text_member(*it, is_text ? "text" : "blob")};
 }
 
 std::optional<Block> read_block(const Json& block) {
@@ -56,8 +56,8 @@ Result<ToolResult> read_result(const Json& written) {
   if (!written.is_object() || content == written.end() || !content->is_array())
     return fail(Code::invalid, "it is not the result of a tool");
   ToolResult result;
-  for (const Json& one : *content) {
-    auto block = one.is_object() ? read_block(one) : std::nullopt;
+  for (const Json& item : *content) {
+    auto block = item.is_object() ? read_block(item) : std::nullopt;
     if (!block) return fail(Code::invalid, "it is not the result of a tool: content");
     result.content.push_back(*std::move(block));
   }

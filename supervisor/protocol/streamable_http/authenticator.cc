@@ -41,11 +41,12 @@ tl::expected<mcp::Principal, Denial> TokenAuthenticator::authenticate(const http
   const std::string_view token = field ? bearer_token(*field) : std::string_view();
   if (token.empty()) return tl::unexpected(Denial{DenialReason::malformed, {}});
   if (jwt_.is_set() && credentials::looks_like_jwt(token)) return authenticate_jwt(token);
-  const credentials::StoredToken* known = tokens_.find(token);
-  if (!known) return tl::unexpected(Denial{DenialReason::unknown, {}});
-  if (known->is_expired(credentials::rights_now())) return tl::unexpected(Denial{DenialReason::expired, known->name});
-  mcp::Principal bearer = mcp::Principal::of_token(known->name);
-  if (known->expires) bearer.set_good_until(*known->expires);
+  const credentials::StoredToken* stored_token = tokens_.find(token);
+  if (!stored_token) return tl::unexpected(Denial{DenialReason::unknown, {}});
+  if (stored_token->is_expired(credentials::rights_now()))
+    return tl::unexpected(Denial{DenialReason::expired, stored_token->name});
+  mcp::Principal bearer = mcp::Principal::of_token(stored_token->name);
+  if (stored_token->expires) bearer.set_good_until(*stored_token->expires);
   return bearer;
 }
 

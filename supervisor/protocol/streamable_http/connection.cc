@@ -72,17 +72,17 @@ void HttpConnection::set_client(mcp::Conversation::Client client) {
   mcp::Account& account = *client_->account;
   account.http_connections++;
   if (!account.unread) account.unread = std::make_shared<mcp::UnreadAccount>(server_.unread());
-  if (!account.loop) account.loop = server_.loop_shares().of(client_->principal.shown());
+  if (!account.loop) account.loop = server_.loop_shares().of(client_->principal.displayed());
   share_ = account.loop;
   if (!is_first) return;  // the answers of one connection are charged to its first principal
-  outbox_.charge(account.unread, [name = client_->principal.shown()](size_t bytes) {
+  outbox_.charge(account.unread, [name = client_->principal.displayed()](size_t bytes) {
     log_warning("an HTTP connection of {} is ended: it does not read its answers, of which {} KiB wait", name,
                 bytes >> 10);
   });
 }
 
 Task<> HttpConnection::read() {
-  while (!ending_.has_begun()) {
+  while (!ending_.was_started()) {
     co_await socket_.readable();
     const std::shared_ptr<LoopShare> share = share_;
     if (share->is_used_up()) co_await share->turn();
@@ -109,22 +109,22 @@ bool HttpConnection::receive() {
 void HttpConnection::handle_input() {
   const NamedWork named_work(LoopWork::client_message);
   const mcp::Outbox::Cork cork(outbox_);
-  size_t taken = 0;
-  while (!reply_ && !closing_ && !delayed_ && !ending_.has_begun()) {
-    const size_t now = parser_.feed(std::string_view(input_).substr(taken));
-    taken += now;
+  size_t used = 0;
+  while (!reply_ && !closing_ && !delayed_ && !ending_.was_started()) {
+    const size_t now = parser_.feed(std::string_view(input_).substr(used));
+    used += now;
     if (!handle_progress(now)) break;
   }
-  if (taken == input_.size()) {
+  if (used == input_.size()) {
     std::string().swap(input_);  // assigning an empty text would keep its memory
   } else {
-    input_.erase(0, taken);
+    input_.erase(0, used);
   }
   settle();
 }
 
 // Acts on the state of the parser after it took `taken` bytes. False: it needs more bytes.
-bool HttpConnection::handle_progress(size_t taken) {
+bool HttpConnection::handle_progress(size_t used) {
   using State = http::RequestParser::State;
   switch (parser_.state()) {
     case State::idle:
@@ -137,9 +137,9 @@ bool HttpConnection::handle_progress(size_t taken) {
     case State::body:
       if (!has_head_) return handle_head();
       if (!charge_input()) return false;
-      if (taken > 0) wait_for_body();
-      return taken > 0;
-    case State::whole:
+      if (used > 0) wait_for_body();
+      return used > 0;
+    case State::full:
       if (!has_head_ && !handle_head()) return false;
       if (charge_input()) start_reply();
       return false;
@@ -170,8 +170,8 @@ void HttpConnection::wait_for_body() {
 
 // Charges the memory of the request to the account of its principal. Refuses the request if the account is full.
 bool HttpConnection::charge_input() {
-  const size_t held = parser_.held_bytes();
-  const size_t now = held > kFreeBytes ? held : 0;
+  const size_t buffered = parser_.held_bytes();
+  const size_t now = buffered > kFreeBytes ? buffered : 0;
   if (!charged_to_) charged_to_ = client_->account;
   mcp::Account& account = *charged_to_;
   if (now > charged_ && account.line_bytes - charged_ + now > account.max_line_bytes) {
@@ -225,9 +225,9 @@ void HttpConnection::refuse_later(Host::Refusal refusal) {
 
 // Answers without a responder. The connection ends after it, unless the request is whole.
 void HttpConnection::refuse(HttpAnswer answer) {
-  if (reply_ || closing_ || ending_.has_begun()) return;
+  if (reply_ || closing_ || ending_.was_started()) return;
   ServerReply::Form form{false, false, true};
-  if (parser_.state() == http::RequestParser::State::whole) {
+  if (parser_.state() == http::RequestParser::State::full) {
     const http::IncomingRequest request = parser_.take();
     form = {request.is_http_1_0, request.keeps_alive, request.method != "HEAD"};
   }

@@ -61,7 +61,7 @@ class HttpConnection {
       Refusal(HttpAnswer refused) : answer(std::move(refused)) {}  // NOLINT: an answer that is sent at once
       HttpAnswer answer;
       std::chrono::milliseconds delay{0};
-      std::shared_ptr<void> place = nullptr;
+      std::shared_ptr<void> slot = nullptr;
       bool ends = false;
     };
     // The head of a request was read. nullopt: the request is taken, and connection.client() is set for it.
@@ -95,9 +95,9 @@ class HttpConnection {
   void set_reply_fields(std::string fields) { reply_fields_ = std::move(fields); }
   // Whether no reply is open: the connection waits for its client.
   bool is_waiting() const { return !reply_ && !closing_; }  // also while a refusal waits
-  bool is_ending() const { return ending_.has_begun(); }
+  bool is_ending() const { return ending_.was_started(); }
   // Whether the open reply is a stream of events.
-  bool is_streaming() const { return reply_ && reply_->has_begun() && !reply_->has_ended(); }
+  bool is_streaming() const { return reply_ && reply_->was_started() && !reply_->has_ended(); }
   // Whether a part of a request was read, and no reply is open.
   bool is_in_request() const { return reading_; }
   // Ends the connection as if the client had left.
@@ -111,7 +111,7 @@ class HttpConnection {
   Task<> read();
   bool receive();
   void handle_input();
-  bool handle_progress(size_t taken);
+  bool handle_progress(size_t used);
   bool handle_head();
   bool charge_input();
   void request_is_over();

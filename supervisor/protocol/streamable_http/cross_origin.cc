@@ -9,7 +9,7 @@
 namespace streamable_http {
 namespace {
 
-constexpr size_t kMaxAsked = 1024;  // bytes of Access-Control-Request-Headers
+constexpr size_t kMaxRequested = 1024;  // bytes of Access-Control-Request-Headers
 
 // Fields that clients of MCP send, besides those whose name begins with "mcp-".
 constexpr std::array<std::string_view, 5> kClientFields = {"accept", "authorization", "content-type", "last-event-id",
@@ -22,13 +22,13 @@ bool may_be_sent(std::string_view name) {
 }
 
 // The names of `asked` that may be sent, "a, b".
-std::string allowed_fields(std::string_view asked) {
+std::string allowed_fields(std::string_view request) {
   std::string allowed;
-  while (!asked.empty()) {
-    const size_t comma = std::min(asked.find(','), asked.size());
-    const std::string name = lower_case(trimmed(asked.substr(0, comma)));
+  while (!request.empty()) {
+    const size_t comma = std::min(request.find(','), request.size());
+    const std::string name = lower_case(trimmed(request.substr(0, comma)));
     if (may_be_sent(name)) allowed += (allowed.empty() ? "" : ", ") + name;
-    asked.remove_prefix(std::min(comma + 1, asked.size()));
+    request.remove_prefix(std::min(comma + 1, request.size()));
   }
   return allowed;
 }
@@ -46,9 +46,9 @@ std::string cross_origin_fields(std::string_view origin) {
 std::optional<HttpAnswer> preflight_answer(const http::IncomingRequest& head) {
   if (head.method != "OPTIONS" || !head.field("access-control-request-method")) return std::nullopt;
   std::string fields = "Access-Control-Allow-Methods: POST, GET, DELETE\r\nAccess-Control-Max-Age: 600\r\n";
-  const std::string* asked = head.field("access-control-request-headers");
-  if (asked && asked->size() <= kMaxAsked)
-    if (const std::string allowed = allowed_fields(*asked); !allowed.empty())
+  const std::string* request = head.field("access-control-request-headers");
+  if (request && request->size() <= kMaxRequested)
+    if (const std::string allowed = allowed_fields(*request); !allowed.empty())
       fields += "Access-Control-Allow-Headers: " + allowed + "\r\n";
   // A page of the internet asks a browser of this machine or network.
   if (const std::string* local = head.field("access-control-request-private-network"); local && *local == "true")

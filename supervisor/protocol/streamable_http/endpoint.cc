@@ -83,19 +83,19 @@ void HttpEndpoint::serve_tcp(Fd socket, std::shared_ptr<const Authenticator> aut
 
 void HttpEndpoint::start(HttpConnection::Accepted accepted) {
   const bool is_peer = accepted.own_address.empty();
-  const auto is_unknown = [](const auto& one) { return one && !one->client(); };
+  const auto is_unknown = [](const auto& item) { return item && !item->client(); };
   const bool is_crowded = !is_peer && static_cast<size_t>(std::count_if(connections_.begin(), connections_.end(),
                                                                         is_unknown)) >= limits_.unknown_connections;
   if ((is_crowded || connections_.size() >= limits_.connections) && !make_room(is_peer)) return;  // closes the socket
   // The list has the entry before the connection opens, because a connection may end while it opens.
-  const auto place = connections_.emplace(connections_.end());
-  auto on_end = [this, place] { connections_.erase(place); };
+  const auto location = connections_.emplace(connections_.end());
+  auto on_end = [this, location] { connections_.erase(location); };
   auto connection = HttpConnection::open(loop_, server_, *this, std::move(accepted), limits_.connection, on_end);
   if (!connection) {
-    connections_.erase(place);
+    connections_.erase(location);
     return;
   }
-  *place = *std::move(connection);
+  *location = *std::move(connection);
 }
 
 // Ends the oldest connection that waits for its client, so that a client that sends its request at once is served,
@@ -151,9 +151,9 @@ mcp::Conversation::Client HttpEndpoint::admitted(mcp::Principal principal) {
   mcp::Conversation::Client client;
   client.principal = std::move(principal);
   client.account = server_.accounts().of(client.principal);
-  std::erase_if(users_, [](const auto& one) { return one.second.user.expired(); });
-  const auto known = users_.find(client.principal.name());
-  client.user = known == users_.end() ? nullptr : known->second.user.lock();
+  std::erase_if(users_, [](const auto& item) { return item.second.user.expired(); });
+  const auto it = users_.find(client.principal.name());
+  client.user = it == users_.end() ? nullptr : it->second.user.lock();
   if (client.user) return client;
   if (auto user = admit_(client.principal)) {
     client.user = *std::move(user);
@@ -168,30 +168,30 @@ mcp::Conversation::Client HttpEndpoint::admitted(mcp::Principal principal) {
 
 // A client may have a newer JWT before the old one expires, and requests with the old one still under way.
 void HttpEndpoint::note_validity(const HttpConnection& connection, const mcp::Principal& principal) {
-  const auto known = users_.find(principal.name());
-  if (known == users_.end() || connection.own_address().empty()) return;
-  const auto& until = known->second.good_until;
+  const auto it = users_.find(principal.name());
+  if (it == users_.end() || connection.own_address().empty()) return;
+  const auto& until = it->second.good_until;
   const bool is_newer = principal.kind() != mcp::Principal::Kind::subject || until <= principal.good_until();
   if (!is_newer) return;
-  known->second.key = principal.key();
+  it->second.key = principal.key();
   set_good_until(principal.name(), principal.good_until());
 }
 
 std::string HttpEndpoint::key_of(const std::string& principal) const {
-  const auto known = users_.find(principal);
-  return known == users_.end() ? std::string() : known->second.key;
+  const auto it = users_.find(principal);
+  return it == users_.end() ? std::string() : it->second.key;
 }
 
 void HttpEndpoint::set_good_until(const std::string& principal, std::optional<std::chrono::sys_seconds> until) {
-  const auto known = users_.find(principal);
-  if (known == users_.end()) return;
-  known->second.good_until = until;
+  const auto it = users_.find(principal);
+  if (it == users_.end()) return;
+  it->second.good_until = until;
   if (!until || (next_expiry_ && *next_expiry_ <= *until)) return;
   next_expiry_ = until;
-  look_at_clock_after(std::chrono::milliseconds(0));  // not now: a request is on the stack
+  check_clock_after(std::chrono::milliseconds(0));  // not now: a request is on the stack
 }
 
-void HttpEndpoint::look_at_clock_after(std::chrono::milliseconds time) {
+void HttpEndpoint::check_clock_after(std::chrono::milliseconds time) {
   expiry_ = Deadline(loop_, time, [this] { end_expired(); });
 }
 
@@ -209,7 +209,7 @@ void HttpEndpoint::end_expired() {
       expired.insert(std::move(user));
     }
   }
-  if (next_expiry_) look_at_clock_after(std::min<std::chrono::milliseconds>(*next_expiry_ - now, kLookAtClock));
+  if (next_expiry_) check_clock_after(std::min<std::chrono::milliseconds>(*next_expiry_ - now, kLookAtClock));
   if (!expired.empty()) close_if([&expired](const auto& user) { return expired.contains(user); });
 }
 
@@ -225,7 +225,7 @@ HttpConnection::Host::Refusal HttpEndpoint::refuse_caller(const HttpConnection& 
   refused.answer.headers = "WWW-Authenticate: " + connection.authenticator().challenge(denial.reason) + "\r\n";
   if (auto wait = failed_.note(connection.client_address(), denial, Monotonic::now())) {
     refused.delay = wait->delay;
-    refused.place = std::move(wait->place);
+    refused.slot = std::move(wait->slot);
   } else {
     refused.ends = true;
   }
@@ -245,7 +245,7 @@ std::optional<HttpConnection::Host::Refusal> HttpEndpoint::check_caller(HttpConn
   if (const size_t own = client.account->http_connections; own > limits_.connections_per_principal)
     return refusal(503, Error{Code::exhausted,
                               0,
-                              fmt::format("{} already has {} HTTP connections", client.principal.shown(), own - 1),
+                              fmt::format("{} already has {} HTTP connections", client.principal.displayed(), own - 1),
                               "close one",
                               {}});
   return {};
@@ -275,7 +275,7 @@ std::unique_ptr<Responder> HttpEndpoint::respond_with_session(const http::Incomi
 }
 
 size_t HttpEndpoint::event_streams() const {
-  const auto is_stream = [](const auto& one) { return one && one->is_streaming(); };
+  const auto is_stream = [](const auto& item) { return item && item->is_streaming(); };
   return static_cast<size_t>(std::count_if(connections_.begin(), connections_.end(), is_stream));
 }
 
@@ -290,8 +290,8 @@ void HttpEndpoint::close_if(const std::function<bool(const std::shared_ptr<mcp::
       connection->close();
   }
   sessions_.end_if(chosen);
-  std::erase_if(users_, [&chosen](const auto& one) {  // a connection that ends may hold it for another moment
-    const auto user = one.second.user.lock();
+  std::erase_if(users_, [&chosen](const auto& item) {  // a connection that ends may hold it for another moment
+    const auto user = item.second.user.lock();
     return !user || chosen(user);
   });
 }

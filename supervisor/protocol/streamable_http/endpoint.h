@@ -76,7 +76,7 @@ class HttpEndpoint : private HttpConnection::Host {
   std::unique_ptr<Responder> respond_with_session(const http::IncomingRequest& request, const mcp::Principal& principal,
                                                   ServerReply& reply);
   mcp::Conversation::Client admitted(mcp::Principal principal);
-  void look_at_clock_after(std::chrono::milliseconds time);
+  void check_clock_after(std::chrono::milliseconds time);
   void note_validity(const HttpConnection& connection, const mcp::Principal& principal);
   void end_expired();
   void start(HttpConnection::Accepted accepted);

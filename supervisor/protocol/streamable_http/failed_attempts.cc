@@ -10,30 +10,29 @@ namespace streamable_http {
 namespace {
 
 // A place of a waiting answer: counted as long as it exists.
-struct WaitingPlace {
+struct WaitingSlot {
   std::shared_ptr<size_t> in_all, of_address;
-  WaitingPlace(std::shared_ptr<size_t> all, std::shared_ptr<size_t> own)
+  WaitingSlot(std::shared_ptr<size_t> all, std::shared_ptr<size_t> own)
       : in_all(std::move(all)), of_address(std::move(own)) {
     ++*in_all, ++*of_address;
   }
-  WaitingPlace(const WaitingPlace&) = delete;
-  ~WaitingPlace() { --*in_all, --*of_address; }
+  WaitingSlot(const WaitingSlot&) = delete;
+  ~WaitingSlot() { --*in_all, --*of_address; }
 };
 
 }  // namespace
 
 // The table is bounded: the address without an attempt for the longest time is forgotten.
 FailedAttempts::Address& FailedAttempts::address_of(const std::string& address, Monotonic::time_point now) {
-  const auto known = known_.find(address);
-  if (known != known_.end()) {
-    if (now - known->second.last > limits_.forgiven) known->second.attempts = 0;
-    return known->second;
+  const auto it = addresses_.find(address);
+  if (it != addresses_.end()) {
+    if (now - it->second.last > limits_.forgiven) it->second.attempts = 0;
+    return it->second;
   }
-  if (known_.size() >= limits_.addresses)
-    known_.erase(std::min_element(known_.begin(), known_.end(), [](const auto& one, const auto& other) {
-      return one.second.last < other.second.last;
-    }));
-  return known_[address];
+  if (addresses_.size() >= limits_.addresses)
+    addresses_.erase(std::min_element(addresses_.begin(), addresses_.end(),
+                                      [](const auto& a, const auto& b) { return a.second.last < b.second.last; }));
+  return addresses_[address];
 }
 
 std::optional<FailedAttempts::Wait> FailedAttempts::note(const std::string& address, const Denial& denial,
@@ -45,7 +44,7 @@ std::optional<FailedAttempts::Wait> FailedAttempts::note(const std::string& addr
   const uint32_t doublings = std::min<uint32_t>(from.attempts++, 16);
   if (*waiting_ >= limits_.waiting || *from.waiting >= limits_.waiting_of_address) return {};
   return Wait{std::min(limits_.first_delay * (1 << doublings), limits_.max_delay),
-              std::make_shared<WaitingPlace>(waiting_, from.waiting)};
+              std::make_shared<WaitingSlot>(waiting_, from.waiting)};
 }
 
 // No part of what the client sent is logged. The name of a token is known only where the token was good once.

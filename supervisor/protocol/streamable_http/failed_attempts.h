@@ -35,13 +35,13 @@ class FailedAttempts {
 
   struct Wait {
     std::chrono::milliseconds delay{0};
-    std::shared_ptr<void> place;  // of the waiting answer; given back by its destruction
+    std::shared_ptr<void> slot;  // of the waiting answer; given back by its destruction
   };
   // nullopt: so many answers wait already that the connection must end without one.
   std::optional<Wait> note(const std::string& address, const Denial& denial, Monotonic::time_point now);
 
   uint64_t count(DenialReason reason) const { return counts_[static_cast<size_t>(reason)]; }
-  size_t addresses() const { return known_.size(); }
+  size_t addresses() const { return addresses_.size(); }
   size_t waiting() const { return *waiting_; }
 
  private:
@@ -54,7 +54,7 @@ class FailedAttempts {
   void log(const std::string& address, const Denial& denial, Monotonic::time_point now);
 
   const AttemptLimits limits_;
-  std::map<std::string, Address> known_;
+  std::map<std::string, Address> addresses_;
   std::shared_ptr<size_t> waiting_ = std::make_shared<size_t>(0);  // in all; places outlive this object
   std::array<uint64_t, kDenialReasons> counts_{};
   std::optional<Monotonic::time_point> logged_;

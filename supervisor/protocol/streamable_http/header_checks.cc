@@ -86,8 +86,8 @@ bool is_modern(const http::IncomingRequest& request, const Json& message) {
                                                     find_member(*meta, mcp::meta_key::kClientCapabilities)))
     return true;
   const std::string* version = request.field("mcp-protocol-version");
-  const auto known = version ? mcp::version_named(*version) : std::nullopt;
-  return message.is_object() && known && mcp::era_of(*known) == mcp::Era::modern;
+  const auto existing = version ? mcp::version_named(*version) : std::nullopt;
+  return message.is_object() && existing && mcp::era_of(*existing) == mcp::Era::modern;
 }
 
 std::optional<std::string> find_mismatch(const http::IncomingRequest& request, const Json& message,
@@ -112,22 +112,22 @@ std::optional<std::string> find_mismatch(const http::IncomingRequest& request, c
 }
 
 bool accepts(const http::IncomingRequest& request, std::string_view type) {
-  bool asked = false;
+  bool requested = false;
   const std::string_view group = type.substr(0, type.find('/') + 1);
   for (const auto& [name, value] : request.fields) {
     if (name != "accept") continue;
-    asked = true;
+    requested = true;
     const std::string list = lower_case(value);
     std::string_view rest = list;
     while (!rest.empty()) {
       const size_t comma = rest.find(',');
-      std::string_view one = rest.substr(0, comma);
+      std::string_view item = rest.substr(0, comma);
       rest.remove_prefix(comma == rest.npos ? rest.size() : comma + 1);
-      one = trimmed(one.substr(0, one.find(';')));
-      if (one == type || one == "*/*" || (one.starts_with(group) && one.substr(group.size()) == "*")) return true;
+      item = trimmed(item.substr(0, item.find(';')));
+      if (item == type || item == "*/*" || (item.starts_with(group) && item.substr(group.size()) == "*")) return true;
     }
   }
-  return !asked;
+  return !requested;
 }
 
 }  // namespace streamable_http

@@ -72,12 +72,12 @@ Task<> HttpListener::accept_all() {
   for (;;) {
     co_await socket_.readable();
     Accept last = Accept::one;
-    for (int i = 0; last == Accept::one && i < kAcceptsPerTurn; i++) last = accept_one();
+    for (int i = 0; last == Accept::one && i < kAcceptsPerTurn; i++) last = accept_client();
     if (last == Accept::failed) co_await sleep_for(loop_, kPause);
   }
 }
 
-HttpListener::Accept HttpListener::accept_one() {
+HttpListener::Accept HttpListener::accept_client() {
   sockaddr_storage from{};
   socklen_t size = sizeof from;
   Fd client(::accept4(socket_.get(), reinterpret_cast<sockaddr*>(&from), &size, SOCK_CLOEXEC | SOCK_NONBLOCK));

@@ -29,7 +29,7 @@ class HttpListener {
   HttpListener(Loop& loop, HttpEndpoint& endpoint, AsyncFd socket, std::shared_ptr<const Authenticator> authenticator);
   Task<> accept_all();
   enum class Accept { one, none_waits, failed };
-  Accept accept_one();
+  Accept accept_client();
 
   Loop& loop_;
   HttpEndpoint& endpoint_;

@@ -57,20 +57,20 @@ ModernPost::~ModernPost() { conversation_.reset(); }
 void ModernPost::receive(std::string_view text, mcp::IncomingJson json) {
   conversation_->receive(text, std::move(json));
   // A notification, or a response without a request.
-  if (!reply_.has_begun() && conversation_->calls() == 0) reply_.send({202, {}, {}});
+  if (!reply_.was_started() && conversation_->calls() == 0) reply_.send({202, {}, {}});
 }
 
 void ModernPost::answer(const mcp::RequestId*, std::string line, std::optional<mcp::ErrorCode> error) {
   silence_ = {};
   if (reply_.has_ended()) return;
-  if (!reply_.has_begun()) return reply_.send({modern_status(error), std::move(line), {}});
+  if (!reply_.was_started()) return reply_.send({modern_status(error), std::move(line), {}});
   const mcp::Outbox::Cork cork(reply_.outbox());
   reply_.event({}, line);
   reply_.end_events();
 }
 
 // A slow reader loses progress, not answers.
-void ModernPost::tell(const mcp::RequestId*, std::string line, Delivery delivery) {
+void ModernPost::notify(const mcp::RequestId*, std::string line, Delivery delivery) {
   if (form_ == Form::json_only || reply_.has_ended() || (delivery == Delivery::if_room && full())) return;
   const mcp::Outbox::Cork cork(reply_.outbox());
   silence_ = {};
@@ -90,8 +90,8 @@ PostResponder::~PostResponder() {
   next_.reset();
 }
 
-Task<> PostResponder::run(http::IncomingRequest given) {
-  http::IncomingRequest request = std::move(given);
+Task<> PostResponder::run(http::IncomingRequest incoming_request) {
+  http::IncomingRequest request = std::move(incoming_request);
   auto text = std::make_shared<const std::string>(std::move(request.body));
   const mcp::ReadingPlan plan = mcp::plan_reading(*text, parts_.server.work() != nullptr);
   // The task's memory is freed when it is done: the reply may stay open for long.
@@ -106,7 +106,7 @@ Task<> PostResponder::run(http::IncomingRequest given) {
   std::function<Result<mcp::IncomingJson>()> job = [text]() -> Result<mcp::IncomingJson> {
     return mcp::measure_json(*text, mcp::parse_line(*text));
   };
-  Work::Owner owner{client_.principal.shown()};
+  Work::Owner owner{client_.principal.displayed()};
   const mcp::Server::Busy busy(parts_.server, mcp::Server::Busy::Kind::call);
   auto json = co_await parts_.server.work()->run(std::move(owner), text->size(), std::move(job));
   const std::shared_ptr<LoopShare> share = client_.account->loop;
@@ -155,9 +155,9 @@ void PostResponder::take_modern(const http::IncomingRequest& request, std::strin
   }
   const auto form = accepts(request, kEvents) ? ModernPost::Form::json_or_events : ModernPost::Form::json_only;
   auto post = std::make_unique<ModernPost>(parts_.loop, parts_.server, reply_, std::move(client_), form, parts_.limits);
-  ModernPost& made = *post;
+  ModernPost& modern_post = *post;
   next_ = std::move(post);
-  made.receive(text, std::move(json));
+  modern_post.receive(text, std::move(json));
 }
 
 void PostResponder::take_legacy(const http::IncomingRequest& request, std::string_view text, mcp::IncomingJson json) {
@@ -170,11 +170,11 @@ void PostResponder::take_legacy(const http::IncomingRequest& request, std::strin
     session = parts_.sessions.find(*named, client_.principal);
     if (!session) return reply_.send(unknown_session());
   } else if (json.value->is_object() && json.value->value("method", Json()) == "initialize") {
-    auto made = parts_.sessions.begin(client_);
-    if (!made)
+    auto it = parts_.sessions.begin(client_);
+    if (!it)
       return refuse(503, id_in(*json.value),
-                    {mcp::ErrorCode::internal_error, made.error().what, {{"remedy", made.error().hint}}});
-    session = *std::move(made);
+                    {mcp::ErrorCode::internal_error, it.error().what, {{"remedy", it.error().hint}}});
+    session = *std::move(it);
   } else {
     return refuse(400, id_in(*json.value),
                   {mcp::ErrorCode::invalid_request, "Bad Request: send initialize first, then its Mcp-Session-Id", {}});

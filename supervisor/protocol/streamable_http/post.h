@@ -27,7 +27,7 @@ class ModernPost : public Responder, private mcp::Sink {
 
  private:
   void answer(const mcp::RequestId* id, std::string line, std::optional<mcp::ErrorCode> error) override;
-  void tell(const mcp::RequestId* about, std::string line, Delivery delivery) override;
+  void notify(const mcp::RequestId* about, std::string line, Delivery delivery) override;
   bool full() const override { return reply_.outbox().full(); }
   bool is_over_limit() const override { return reply_.outbox().is_over_limit(); }
   void wait_for_room(const std::shared_ptr<Event>& room) override { reply_.outbox().wait_for_room(room); }

@@ -38,7 +38,7 @@ ServerReply::ServerReply(Loop& loop, mcp::Outbox& outbox, Form form, std::chrono
     : loop_(loop), outbox_(outbox), form_(std::move(form)), comments_(comments), on_end_(std::move(on_end)) {}
 
 void ServerReply::begin(int status, std::string_view headers, std::optional<size_t> length) {
-  has_begun_ = true;
+  has_started_ = true;
   std::string head = fmt::format("HTTP/1.1 {} {}\r\n{}{}", status, status_text(status), headers, form_.fields);
   if (length) head += fmt::format("Content-Length: {}\r\n", *length);
   if (!form_.keeps_alive) head += "Connection: close\r\n";
@@ -46,7 +46,7 @@ void ServerReply::begin(int status, std::string_view headers, std::optional<size
 }
 
 void ServerReply::send(HttpAnswer answer) {
-  if (has_begun_) return;
+  if (has_started_) return;
   const mcp::Outbox::Cork cork(outbox_);
   if (!answer.body.empty()) answer.headers += fmt::format("Content-Type: {}\r\n", kJson);
   begin(answer.status, answer.headers, answer.body.size());
@@ -55,7 +55,7 @@ void ServerReply::send(HttpAnswer answer) {
 }
 
 void ServerReply::begin_events(std::string_view headers) {
-  if (has_begun_) return;
+  if (has_started_) return;
   if (form_.is_http_1_0) form_.keeps_alive = false;
   // X-Accel-Buffering: nginx passes each event on at once.
   std::string all = "Content-Type: text/event-stream\r\nCache-Control: no-cache\r\nX-Accel-Buffering: no\r\n";
@@ -99,7 +99,7 @@ void ServerReply::comment_later() {
 }
 
 void ServerReply::end_events() {
-  if (!has_begun_ || has_ended_) return;
+  if (!has_started_ || has_ended_) return;
   if (!form_.is_http_1_0) outbox_.send_bytes("0\r\n\r\n");
   end();
 }

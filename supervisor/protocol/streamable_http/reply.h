@@ -48,7 +48,7 @@ class ServerReply {
   void priming_event(std::string_view id, std::chrono::milliseconds retry);
   void end_events();
 
-  bool has_begun() const { return has_begun_; }
+  bool was_started() const { return has_started_; }
   bool has_ended() const { return has_ended_; }
   bool keeps_alive() const { return form_.keeps_alive; }
   mcp::Outbox& outbox() { return outbox_; }
@@ -64,7 +64,7 @@ class ServerReply {
   Form form_;
   std::chrono::milliseconds comments_;
   std::function<void()> on_end_;
-  bool has_begun_ = false, has_ended_ = false;
+  bool has_started_ = false, has_ended_ = false;
   Deadline comment_;
 };
 

@@ -12,23 +12,23 @@ namespace streamable_http {
 namespace {
 
 // The ids of the requests in a message or an array of messages.
-struct RequestsIn {
+struct RequestIds {
   std::vector<mcp::RequestId> ids;
   bool any = false;  // also requests with an id that is not valid
 };
-RequestsIn requests_in(const Json& json) {
-  RequestsIn found;
-  const auto look = [&found](const Json& message) {
+RequestIds requests_in(const Json& json) {
+  RequestIds match;
+  const auto check = [&match](const Json& message) {
     if (!message.is_object() || !message.contains("method") || !message.contains("id")) return;
-    found.any = true;
-    if (auto id = mcp::RequestId::from(message["id"])) found.ids.push_back(*std::move(id));
+    match.any = true;
+    if (auto id = mcp::RequestId::from(message["id"])) match.ids.push_back(*std::move(id));
   };
   if (json.is_array()) {
-    for (const Json& message : json) look(message);
+    for (const Json& message : json) check(message);
   } else {
-    look(json);
+    check(json);
   }
-  return found;
+  return match;
 }
 
 // "3-17": event 17 of stream 3.
@@ -95,7 +95,7 @@ std::shared_ptr<SessionStream> HttpSession::add_stream() {
 std::unique_ptr<Responder> HttpSession::post(std::string_view text, mcp::IncomingJson json, ServerReply& reply,
                                              SessionStream::Form form) {
   used_at_ = Monotonic::now();
-  const RequestsIn requests = requests_in(*json.value);
+  const RequestIds requests = requests_in(*json.value);
   for (const mcp::RequestId& id : requests.ids) {
     if (!requests_.contains(id)) continue;
     reply.send(error_answer(400, "Invalid Request: id " + id.wire + " is in use"));
@@ -136,12 +136,12 @@ std::unique_ptr<Responder> HttpSession::open_stream(ServerReply& reply, const st
 
 std::shared_ptr<SessionStream> HttpSession::stream_of(const mcp::RequestId* id) const {
   if (!id) return receiving_;
-  const auto found = requests_.find(*id);
-  return found == requests_.end() ? nullptr : found->second;
+  const auto it = requests_.find(*id);
+  return it == requests_.end() ? nullptr : it->second;
 }
 
 void HttpSession::end_requests_of(const SessionStream& stream) {
-  std::erase_if(requests_, [&](const auto& one) { return one.second.get() == &stream; });
+  std::erase_if(requests_, [&](const auto& item) { return item.second.get() == &stream; });
 }
 
 void HttpSession::answer(const mcp::RequestId* id, std::string line, std::optional<mcp::ErrorCode> error) {
@@ -155,14 +155,14 @@ void HttpSession::answer(const mcp::RequestId* id, std::string line, std::option
   if (!receiving_) forget_old_streams();
 }
 
-void HttpSession::tell(const mcp::RequestId* about, std::string line, Delivery delivery) {
+void HttpSession::notify(const mcp::RequestId* about, std::string line, Delivery delivery) {
   auto stream = about ? stream_of(about) : nullptr;
   if (!stream) {  // the request was answered, or never came
     const auto general = streams_.find(0);
     if (general == streams_.end()) return;
     stream = general->second;
   }
-  stream->tell(std::move(line), delivery);
+  stream->notify(std::move(line), delivery);
   if (!stream->is_attached()) count_unsent();
 }
 
@@ -199,16 +199,16 @@ void HttpSession::end_cancelled() {
 // The newest of the finished streams stay, within limits.
 void HttpSession::forget_old_streams() {
   size_t count = 0, bytes = 0;
-  for (auto one = streams_.rbegin(); one != streams_.rend();) {
-    const SessionStream& stream = *one->second;
-    bool is_kept = !stream.is_finished();
+  for (auto item = streams_.rbegin(); item != streams_.rend();) {
+    const SessionStream& stream = *item->second;
+    bool is_saved = !stream.is_finished();
     if (stream.is_finished() && stream.is_resumable()) {
       count++;
-      bytes += stream.kept_bytes();
-      is_kept = count <= limits_.finished_streams && (count == 1 || bytes <= limits_.finished_bytes);
+      bytes += stream.saved_bytes();
+      is_saved = count <= limits_.finished_streams && (count == 1 || bytes <= limits_.finished_bytes);
     }
-    ++one;
-    if (!is_kept) one = std::make_reverse_iterator(streams_.erase(one.base()));
+    ++item;
+    if (!is_saved) item = std::make_reverse_iterator(streams_.erase(item.base()));
   }
   count_unsent();
 }

@@ -52,7 +52,7 @@ class HttpSession : private mcp::Sink {
 
  private:
   void answer(const mcp::RequestId* id, std::string line, std::optional<mcp::ErrorCode> error) override;
-  void tell(const mcp::RequestId* about, std::string line, Delivery delivery) override;
+  void notify(const mcp::RequestId* about, std::string line, Delivery delivery) override;
   bool full() const override;
   bool is_over_limit() const override { return unread_.is_over(); }
   void wait_for_room(const std::shared_ptr<Event>& room) override { unread_.wait_for_room(room); }

@@ -21,18 +21,18 @@ void SessionStream::attach_events(ServerReply& reply) {
   reply_ = &reply;
   reply_->begin_events(headers_);
   if (settings_.primes) reply_->priming_event(id_of(next_ - 1), settings_.limits.retry);
-  begun_ = true;
+  started_ = true;
 }
 
 bool SessionStream::resume(ServerReply& reply, uint64_t after) {
-  const bool has_all = kept_.empty() ? after + 1 == next_ : after + 1 >= kept_.front().number;
-  if (!begun_ || after >= next_ || !has_all) return false;
+  const bool has_all = queued_.empty() ? after + 1 == next_ : after + 1 >= queued_.front().number;
+  if (!started_ || after >= next_ || !has_all) return false;
   if (reply_) std::exchange(reply_, nullptr)->end_events();
   lost_ = {};
   unsent_bytes_ = 0;
   const mcp::Outbox::Cork cork(reply.outbox());
   reply.begin_events();
-  for (const KeptEvent& event : kept_)
+  for (const QueuedEvent& event : queued_)
     if (event.number > after) reply.event(id_of(event.number), event.line);
   if (finished_) {
     reply.end_events();
@@ -59,8 +59,8 @@ void SessionStream::wait_for_client() {
 }
 
 void SessionStream::begin_events() {
-  if (begun_ || !reply_) return;
-  begun_ = true;
+  if (started_ || !reply_) return;
+  started_ = true;
   decision_ = {};
   reply_->begin_events(headers_);
   if (settings_.primes) reply_->priming_event(id_of(0), settings_.limits.retry);
@@ -73,20 +73,20 @@ void SessionStream::add_event(std::string line) {
   } else {
     unsent_bytes_ += line.size();
   }
-  kept_bytes_ += line.size();
-  kept_.push_back({number, std::move(line)});
-  while (kept_bytes_ > settings_.limits.replay_bytes && kept_.size() > 1) {
-    kept_bytes_ -= kept_.front().line.size();
-    kept_.pop_front();
+  saved_bytes_ += line.size();
+  queued_.push_back({number, std::move(line)});
+  while (saved_bytes_ > settings_.limits.replay_bytes && queued_.size() > 1) {
+    saved_bytes_ -= queued_.front().line.size();
+    queued_.pop_front();
   }
-  unsent_bytes_ = std::min(unsent_bytes_, kept_bytes_);
+  unsent_bytes_ = std::min(unsent_bytes_, saved_bytes_);
 }
 
-void SessionStream::tell(std::string line, mcp::Sink::Delivery delivery) {
+void SessionStream::notify(std::string line, mcp::Sink::Delivery delivery) {
   if (finished_ || form_ == Form::json_only) return;
-  const bool has_room = reply_ ? !reply_->outbox().full() : kept_bytes_ < settings_.limits.replay_bytes;
+  const bool has_room = reply_ ? !reply_->outbox().full() : saved_bytes_ < settings_.limits.replay_bytes;
   if (!has_room && delivery == mcp::Sink::Delivery::if_room) return;
-  if (!begun_ && !reply_) return;  // the client left before the first event, and has no event to resume from
+  if (!started_ && !reply_) return;  // the client left before the first event, and has no event to resume from
   begin_events();
   add_event(std::move(line));
 }
@@ -94,7 +94,7 @@ void SessionStream::tell(std::string line, mcp::Sink::Delivery delivery) {
 void SessionStream::finish(int status, std::string line) {
   if (std::exchange(finished_, true)) return;
   decision_ = {};
-  if (begun_) {
+  if (started_) {
     if (!reply_) return add_event(std::move(line));
     const mcp::Outbox::Cork cork(reply_->outbox());
     add_event(std::move(line));
@@ -118,14 +118,14 @@ void SessionStream::abandon(HttpAnswer answer) {
   lost_ = {};
   ServerReply* const reply = std::exchange(reply_, nullptr);
   if (!reply) return;
-  if (reply->has_begun()) return reply->end_events();
+  if (reply->was_started()) return reply->end_events();
   reply->send(std::move(answer));
 }
 
 void SessionStream::drop_events() {
-  kept_.clear();
-  kept_bytes_ = unsent_bytes_ = 0;
-  if (finished_ && !reply_) begun_ = false;
+  queued_.clear();
+  saved_bytes_ = unsent_bytes_ = 0;
+  if (finished_ && !reply_) started_ = false;
 }
 
 }  // namespace streamable_http

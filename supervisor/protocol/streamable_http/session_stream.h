@@ -46,7 +46,7 @@ class SessionStream : public std::enable_shared_from_this<SessionStream> {
   // The reply cannot be used any more. Another reply of the stream is not affected.
   void detach(const ServerReply& reply);
 
-  void tell(std::string line, mcp::Sink::Delivery delivery);
+  void notify(std::string line, mcp::Sink::Delivery delivery);
   // The last message.
   void finish(int status, std::string line);
   // The request was cancelled: there is no answer.
@@ -60,13 +60,13 @@ class SessionStream : public std::enable_shared_from_this<SessionStream> {
   bool is_attached() const { return reply_ != nullptr; }
   bool is_finished() const { return finished_; }
   // Whether a client may come back for events.
-  bool is_resumable() const { return begun_; }
+  bool is_resumable() const { return started_; }
   bool is_full() const { return reply_ && reply_->outbox().full(); }
-  size_t kept_bytes() const { return kept_bytes_; }
+  size_t saved_bytes() const { return saved_bytes_; }
   size_t unsent_bytes() const { return unsent_bytes_; }  // the part that no client has got
 
  private:
-  struct KeptEvent {
+  struct QueuedEvent {
     uint64_t number;
     std::string line;
   };
@@ -80,10 +80,10 @@ class SessionStream : public std::enable_shared_from_this<SessionStream> {
   std::string headers_;
   ServerReply* reply_ = nullptr;
   Form form_ = Form::json_or_events;
-  std::list<KeptEvent> kept_;  // mostly empty: an empty deque holds half a KiB
-  size_t kept_bytes_ = 0, unsent_bytes_ = 0;
+  std::list<QueuedEvent> queued_;  // mostly empty: an empty deque holds half a KiB
+  size_t saved_bytes_ = 0, unsent_bytes_ = 0;
   uint64_t next_ = 1;
-  bool begun_ = false;  // events
+  bool started_ = false;  // events
   bool finished_ = false;
   Deadline decision_, lost_;
 };

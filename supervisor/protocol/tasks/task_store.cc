@@ -29,8 +29,8 @@ class TaskStore::Beginning {
   Beginning(TaskStore& store, std::string id) : store_(store), id_(std::move(id)) {}
   ~Beginning() {
     if (is_done_) return;
-    const auto found = store_.entries_.find(id_);
-    if (found != store_.entries_.end() && !is_ended(found->second.task.state)) store_.forget(id_);
+    const auto it = store_.entries_.find(id_);
+    if (it != store_.entries_.end() && !is_ended(it->second.task.state)) store_.forget(id_);
   }
   Beginning(const Beginning&) = delete;
   Beginning& operator=(const Beginning&) = delete;
@@ -79,23 +79,23 @@ void TaskStore::insert(StoredTask task) {
   entries_.emplace(std::move(id), Entry{std::move(task), false, nullptr, {}});
 }
 
-Task<Result<StoredTask>> TaskStore::begin(NewTask asked) {
-  const std::string account = account_of_owner(asked.owner);
+Task<Result<StoredTask>> TaskStore::begin(NewTask new_task) {
+  const std::string account = account_of_owner(new_task.owner);
   CO_CHECKED(make_room(account, 0, 1));
   StoredTask task;
-  task.id = asked.id.empty() ? "t" + random_hex(16) : std::move(asked.id);
+  task.id = new_task.id.empty() ? "t" + random_hex(16) : std::move(new_task.id);
   if (entries_.contains(task.id)) co_return fail(Code::invalid, fmt::format("task '{}' exists already", task.id));
   expected_.erase(task.id);
-  task.owner = std::move(asked.owner);
-  task.kind = asked.kind;
-  task.digest = std::move(asked.digest);
-  task.created_ms = task.updated_ms = last_begun_ms_ = std::max(now_(), last_begun_ms_ + 1);
-  task.ttl_ms = std::clamp<int64_t>(asked.ttl_ms.value_or(limits_.default_ttl.count()), limits_.min_ttl.count(),
+  task.owner = std::move(new_task.owner);
+  task.kind = new_task.kind;
+  task.digest = std::move(new_task.digest);
+  task.created_ms = task.updated_ms = last_started_ms_ = std::max(now_(), last_started_ms_ + 1);
+  task.ttl_ms = std::clamp<int64_t>(new_task.ttl_ms.value_or(limits_.default_ttl.count()), limits_.min_ttl.count(),
                                     limits_.max_ttl.count());
   task.expires_ms = retention_() + task.ttl_ms;
   insert(task);
   const Share& share = shares_[account];
-  task.is_last_place = share.running + share.ended >= limits_.tasks_of_tenant && share.ended > 0;
+  task.is_last_slot = share.running + share.ended >= limits_.tasks_of_tenant && share.ended > 0;
   if (!sweeping_) sweep_later();
   Beginning beginning(*this, task.id);
   auto written = co_await disk_.add(task);
@@ -107,9 +107,9 @@ Task<Result<StoredTask>> TaskStore::begin(NewTask asked) {
 
 // Removes ended tasks until `more` tasks, or `bytes` of results, have room.
 Result<> TaskStore::make_room(const std::string& account, uint64_t bytes, size_t more) {
-  const auto found = shares_.find(account);
+  const auto it = shares_.find(account);
   const Share none;
-  const Share* share = found == shares_.end() ? &none : &found->second;
+  const Share* share = it == shares_.end() ? &none : &it->second;
   if (more > 0 && share->running >= limits_.running_of_tenant)
     return fail(Code::exhausted,
                 fmt::format("tenant '{}' already has {} tasks that have not ended; the limit is {}", account,
@@ -138,29 +138,29 @@ Result<> TaskStore::make_room(const std::string& account, uint64_t bytes, size_t
 // The account with most ended tasks or most bytes of results, each as a share of its limit.
 std::string TaskStore::largest_account() const {
   std::string largest;
-  double most = 0;
+  double max = 0;
   for (const auto& [account, share] : shares_) {
     if (share.ended == 0) continue;
     const double part = static_cast<double>(share.ended) / static_cast<double>(limits_.tasks_of_tenant) +
                         static_cast<double>(share.bytes) / static_cast<double>(limits_.bytes_of_tenant);
-    if (part > most) most = part, largest = account;
+    if (part > max) max = part, largest = account;
   }
   return largest;
 }
 
 bool TaskStore::remove_oldest_ended(std::string_view account, bool for_bytes) {
   for (const auto& [at, id] : ended_) {
-    const auto found = entries_.find(id);
-    const StoredTask& task = found->second.task;
+    const auto it = entries_.find(id);
+    const StoredTask& task = it->second.task;
     if (account_of_owner(task.owner) != account || (for_bytes && task.result_bytes == 0)) continue;
-    remove(found);  // also from `ended_`
+    remove(it);  // also from `ended_`
     return true;
   }
   return false;
 }
 
-void TaskStore::remove(Entries::iterator found) {
-  auto node = entries_.extract(found);
+void TaskStore::remove(Entries::iterator match) {
+  auto node = entries_.extract(match);
   const StoredTask& task = node.mapped().task;
   const auto share = shares_.find(account_of_owner(task.owner));
   if (is_ended(task.state)) {
@@ -168,8 +168,8 @@ void TaskStore::remove(Entries::iterator found) {
     share->second.bytes -= task.result_bytes;
     bytes_ -= task.result_bytes;
     const auto [first, last] = ended_.equal_range(task.updated_ms);
-    const auto place = std::find_if(first, last, [&](const auto& one) { return one.second == task.id; });
-    if (place != last) ended_.erase(place);
+    const auto it = std::find_if(first, last, [&](const auto& item) { return item.second == task.id; });
+    if (it != last) ended_.erase(it);
   } else {
     share->second.running--;
   }
@@ -180,21 +180,21 @@ void TaskStore::remove(Entries::iterator found) {
 
 // Later: the waiting task may be the caller's own.
 void TaskStore::wake(Entry& entry) {
-  for (const auto& one : std::exchange(entry.waiting, {})) {
-    loop_.defer([one] {
-      if (const auto event = one.lock()) event->fire();
+  for (const auto& item : std::exchange(entry.waiting, {})) {
+    loop_.defer([item] {
+      if (const auto event = item.lock()) event->fire();
     });
   }
 }
 
 const StoredTask* TaskStore::find(std::string_view id, const TaskOwner& owner) const {
-  const auto found = entries_.find(id);
-  return found != entries_.end() && found->second.task.owner == owner ? &found->second.task : nullptr;
+  const auto it = entries_.find(id);
+  return it != entries_.end() && it->second.task.owner == owner ? &it->second.task : nullptr;
 }
 
 const StoredTask* TaskStore::find_of_tenant(std::string_view id, std::string_view tenant) const {
-  const auto found = entries_.find(id);
-  return found != entries_.end() && found->second.task.owner.tenant == tenant ? &found->second.task : nullptr;
+  const auto it = entries_.find(id);
+  return it != entries_.end() && it->second.task.owner.tenant == tenant ? &it->second.task : nullptr;
 }
 
 std::vector<StoredTask> TaskStore::list(TaskKind kind, const TaskOwner& owner) const {
@@ -208,9 +208,9 @@ std::vector<StoredTask> TaskStore::list(TaskKind kind, const TaskOwner& owner) c
 }
 
 void TaskStore::set_waits_for_input(std::string_view id, bool waits) {
-  const auto found = entries_.find(id);
-  if (found == entries_.end()) return;
-  StoredTask& task = found->second.task;
+  const auto it = entries_.find(id);
+  if (it == entries_.end()) return;
+  StoredTask& task = it->second.task;
   const TaskState state = waits ? TaskState::input_required : TaskState::working;
   if (!may_follow(task.state, state)) return;
   task.state = state;
@@ -219,9 +219,9 @@ void TaskStore::set_waits_for_input(std::string_view id, bool waits) {
 }
 
 bool TaskStore::end(std::string_view id, TaskState state, std::string result, bool is_error) {
-  auto found = entries_.find(id);
-  if (found == entries_.end() || !is_ended(state) || !may_follow(found->second.task.state, state)) return false;
-  Entry& entry = found->second;
+  auto it = entries_.find(id);
+  if (it == entries_.end() || !is_ended(state) || !may_follow(it->second.task.state, state)) return false;
+  Entry& entry = it->second;
   entry.too_large = result.size() > limits_.result_bytes;
   if (entry.too_large) result.clear();
   const std::string account = account_of_owner(entry.task.owner);
@@ -247,18 +247,18 @@ bool TaskStore::end(std::string_view id, TaskState state, std::string result, bo
 // If the disk fails, the result stays in memory until it is removed.
 Task<> TaskStore::write_end(std::string id, StoredTask task, std::shared_ptr<const std::string> result) {
   auto written = co_await disk_.end(std::move(task), *result);
-  const auto found = entries_.find(id);
+  const auto it = entries_.find(id);
   if (!written) {
     log_warning("the end of task {} was not written: {}", id, written.error().what);
     co_return;
   }
-  if (found != entries_.end() && found->second.unwritten == result) found->second.unwritten = nullptr;
+  if (it != entries_.end() && it->second.unwritten == result) it->second.unwritten = nullptr;
 }
 
 Task<Result<std::string>> TaskStore::result(std::string id) {
-  const auto found = entries_.find(id);
-  if (found == entries_.end()) co_return fail(Code::not_found, "this task is not known");
-  const Entry& entry = found->second;
+  const auto it = entries_.find(id);
+  if (it == entries_.end()) co_return fail(Code::not_found, "this task is not known");
+  const Entry& entry = it->second;
   if (entry.too_large)
     co_return fail(Code::exhausted,
                    fmt::format("the result was larger than {} bytes and was not kept", limits_.result_bytes),
@@ -269,24 +269,24 @@ Task<Result<std::string>> TaskStore::result(std::string id) {
 }
 
 std::shared_ptr<Event> TaskStore::when_ended(std::string_view id) {
-  const auto found = entries_.find(id);
-  if (found == entries_.end() || is_ended(found->second.task.state)) return nullptr;
+  const auto it = entries_.find(id);
+  if (it == entries_.end() || is_ended(it->second.task.state)) return nullptr;
   auto event = std::make_shared<Event>();
-  std::erase_if(found->second.waiting, [](const auto& one) { return one.expired(); });
-  found->second.waiting.push_back(event);
+  std::erase_if(it->second.waiting, [](const auto& item) { return item.expired(); });
+  it->second.waiting.push_back(event);
   return event;
 }
 
 void TaskStore::forget(std::string_view id) {
-  if (const auto found = entries_.find(id); found != entries_.end()) remove(found);
+  if (const auto it = entries_.find(id); it != entries_.end()) remove(it);
 }
 
 std::vector<StoredTask> TaskStore::ended_of(const std::string& tenant) const {
-  std::vector<StoredTask> found;
+  std::vector<StoredTask> tasks;
   for (const auto& [id, entry] : entries_)
     if (entry.task.owner.tenant == tenant && is_ended(entry.task.state) && !entry.too_large)
-      found.push_back(entry.task);
-  return found;
+      tasks.push_back(entry.task);
+  return tasks;
 }
 
 Task<Result<>> TaskStore::adopt(StoredTask task, std::string result) {
@@ -301,11 +301,11 @@ Task<Result<>> TaskStore::adopt(StoredTask task, std::string result) {
 }
 
 void TaskStore::forget_of(const std::string& tenant) {
-  for (auto one = entries_.begin(); one != entries_.end();) {
-    const auto next = std::next(one);
-    const std::string& owner = one->second.task.owner.tenant;
-    if (owner == tenant || owner.starts_with(tenant + "/")) remove(one);
-    one = next;
+  for (auto it = entries_.begin(); it != entries_.end();) {
+    const auto next = std::next(it);
+    const std::string& owner = it->second.task.owner.tenant;
+    if (owner == tenant || owner.starts_with(tenant + "/")) remove(it);
+    it = next;
   }
 }
 
@@ -339,9 +339,9 @@ Task<Result<>> MemoryTaskDisk::end(StoredTask task, std::string result) {
 }
 
 Task<Result<std::string>> MemoryTaskDisk::result(std::string id) {
-  const auto found = results_.find(id);
-  if (found == results_.end()) co_return fail(Code::not_found, "no result of this task is stored");
-  co_return found->second;
+  const auto it = results_.find(id);
+  if (it == results_.end()) co_return fail(Code::not_found, "no result of this task is stored");
+  co_return it->second;
 }
 
 void MemoryTaskDisk::remove(std::vector<std::string> ids) {

@@ -49,13 +49,13 @@ struct StoredTask {
   int64_t ttl_ms = 0;                      // from `created_ms`
   int64_t expires_ms = 0;                  // retention time (base/elapsed_clock.h) of the removal of its result
   uint64_t result_bytes = 0;
-  bool is_error = false;       // the result says that the call failed: isError of a tool's result
-  std::string digest;          // of the request, if its owner wants to know it again; empty: it does not
-  bool is_last_place = false;  // set by begin(): the tenant's next task removes its oldest result before its time
+  bool is_error = false;      // the result says that the call failed: isError of a tool's result
+  std::string digest;         // of the request, if its owner wants to know it again; empty: it does not
+  bool is_last_slot = false;  // set by begin(): the tenant's next task removes its oldest result before its time
 };
 
 // The sentence for clients when StoredTask::is_last_place.
-constexpr std::string_view kLastPlace =
+constexpr std::string_view kLastSlot =
     "this tenant has as many tasks as are stored: each further one removes the oldest result, also before its time";
 
 class TaskDisk {
@@ -109,7 +109,7 @@ class TaskStore {
 
   // Returns when the row is committed. If the returned task is destroyed before, the row is removed,
   // unless the task has ended by then.
-  Task<Result<StoredTask>> begin(NewTask asked);
+  Task<Result<StoredTask>> begin(NewTask task);
   // Announces the id of a task that begins soon, or never: then give_up() it. Its client knows the id already. Its
   // owner is not known yet, so is_expected() is true for whoever has the id, which cannot be guessed.
   void expect(std::string id) { expected_.insert(std::move(id)); }
@@ -162,7 +162,7 @@ class TaskStore {
   // `for_bytes`: only one whose result takes room.
   bool remove_oldest_ended(std::string_view account, bool for_bytes);
   std::string largest_account() const;
-  void remove(Entries::iterator found);
+  void remove(Entries::iterator match);
   void wake(Entry& entry);
   Task<> write_end(std::string id, StoredTask task, std::shared_ptr<const std::string> result);
   void sweep();
@@ -172,7 +172,7 @@ class TaskStore {
   TaskDisk& disk_;
   const TaskLimits limits_;
   const Clock now_, retention_;
-  int64_t last_begun_ms_ = 0;  // no two tasks begin in one millisecond: the times are their order
+  int64_t last_started_ms_ = 0;  // no two tasks begin in one millisecond: the times are their order
   Entries entries_;
   std::map<std::string, Share, std::less<>> shares_;
   std::set<std::string> expected_;

@@ -24,7 +24,7 @@ struct DiskSpace {
   uint64_t floor_inodes() const;
   bool is_below_floor() const;
   // The time in which no program can use up the space above the floor; at least 20 ms and at most a second.
-  std::chrono::milliseconds next_look() const;
+  std::chrono::milliseconds next_check() const;
 };
 
 class DiskFloor {
@@ -42,7 +42,7 @@ class DiskFloor {
  private:
   void begin();
   Task<> watch();
-  Task<std::optional<DiskSpace>> look();
+  Task<std::optional<DiskSpace>> inspect();
   Task<> relieve(DiskSpace space);
   Task<> end(std::vector<uint64_t> numbers, std::string why);
 

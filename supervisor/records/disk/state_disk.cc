@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kLookEvery = 1s;
+constexpr auto kCheckInterval = 1s;
 constexpr size_t kTriedBytes = 256 << 10;  // larger than most transactions of the journal
 constexpr auto kSoonAgain = 10min;         // trouble that begins within this time counts as the same trouble
 constexpr std::chrono::seconds kMaxQuiet = 5min;
@@ -58,12 +58,12 @@ std::string remedy_for(int error, const std::string& folder) {
 }  // namespace
 
 StateDisk::StateDisk(Loop& loop, WorkerThread& disk, std::string state, std::function<bool()> journal_failing,
-                     std::function<void()> told, EndWriters end_writers)
+                     std::function<void()> reported, EndWriters end_writers)
     : loop_(loop),
       disk_(disk),
       state_(std::move(state)),
       journal_failing_(std::move(journal_failing)),
-      told_(std::move(told)),
+      reported_(std::move(reported)),
       end_writers_(std::move(end_writers)),
       tasks_(loop) {
   tasks_.spawn(watch());
@@ -73,7 +73,7 @@ Task<> StateDisk::watch() {
   uint64_t seen = disk_faults::noted().count;
   if (const int error = co_await make_reserve(); error != 0) begin(error);
   for (;;) {
-    co_await sleep_for(loop_, kLookEvery);
+    co_await sleep_for(loop_, kCheckInterval);
     const disk_faults::FaultCounts noted = disk_faults::noted();
     const bool more = noted.count != seen;
     if (!more && !trouble_) continue;
@@ -107,20 +107,20 @@ Task<int> StateDisk::make_reserve() {
     TRY(*bytes, journal::make_reserve(folder));
     return {};
   };
-  auto made = co_await disk_.run(job);
-  if (made) {
+  auto created = co_await disk_.run(job);
+  if (created) {
     reserve_ = Reserve::there;
     reserve_bytes_ = *bytes;
     co_return 0;
   }
-  if (made.error().code == Code::exhausted) {
+  if (created.error().code == Code::exhausted) {
     reserve_ = Reserve::spent;
     co_return ENOSPC;
   }
   reserve_ = Reserve::none;
   if (reserve_problem_.empty())
-    log_warning("a full disk will stop the journal at once: {}; {}", made.error().what, made.error().hint);
-  reserve_problem_ = made.error().what;
+    log_warning("a full disk will stop the journal at once: {}; {}", created.error().what, created.error().hint);
+  reserve_problem_ = created.error().what;
   co_return 0;
 }
 
@@ -145,13 +145,13 @@ Task<bool> StateDisk::relieve() {
   co_return true;
 }
 
-std::optional<Error> StateDisk::refusal(std::string_view what) const {
+std::optional<Error> StateDisk::refusal(std::string_view subject) const {
   if (!trouble_ || reserve_ != Reserve::spent) return std::nullopt;
   return Error{Code::exhausted,
                0,
                fmt::format("{}: the disk of the state folder is full, and only a reserve for the records of running "
                            "programs is left",
-                           what),
+                           subject),
                "try again when the administrator has freed space",
                {}};
 }
@@ -169,9 +169,9 @@ Task<int> StateDisk::try_to_write() {
 
 void StateDisk::begin(int error) {
   const auto now = Monotonic::now();
-  const bool again = ended_at_ && now - *ended_at_ < kSoonAgain;
-  quiet_ = again ? std::min(std::max(2 * quiet_, 2s), kMaxQuiet) : 0s;
-  began_at_ = now;
+  const bool retry = ended_at_ && now - *ended_at_ < kSoonAgain;
+  quiet_ = retry ? std::min(std::max(2 * quiet_, 2s), kMaxQuiet) : 0s;
+  started_at_ = now;
   has_ended_all_ = false;
   trouble_ = Trouble{
       fmt::format("the state folder's disk takes no writes ({}: {})", state_, std::generic_category().message(error)),
@@ -179,7 +179,7 @@ void StateDisk::begin(int error) {
   log_fields(
       LogLevel::error, kDiskFailingId,
       fmt::format("{}: calls that cannot be recorded are refused meanwhile; {}", trouble_->what, trouble_->remedy), {});
-  told_();
+  reported_();
 }
 
 void StateDisk::end() {
@@ -187,7 +187,7 @@ void StateDisk::end() {
   trouble_.reset();
   log_fields(LogLevel::notice, kDiskWritesAgainId,
              fmt::format("the state folder's disk takes writes again ({}, after {:.0f} s)", state_,
-                         ms_since(began_at_) / 1000),
+                         ms_since(started_at_) / 1000),
              {});
-  told_();
+  reported_();
 }

@@ -32,12 +32,13 @@ class StateDisk {
   // are gone.
   using EndWriters = std::function<Task<>(bool all)>;
   StateDisk(Loop& loop, WorkerThread& disk, std::string state, std::function<bool()> journal_failing,
-            std::function<void()> told, EndWriters end_writers);
+            std::function<void()> reported, EndWriters end_writers);
 
   const std::optional<Trouble>& trouble() const { return trouble_; }
   // Why no program may begin: only the reserve is left for records. nullopt: programs may begin. Its Code: exhausted.
   // `what`: the begin of its text.
-  std::optional<Error> refusal(std::string_view what = "the program did not run, because it cannot be recorded") const;
+  std::optional<Error> refusal(
+      std::string_view subject = "the program did not run, because it cannot be recorded") const;
   // Why the disk has no reserve although there is space; empty: it has one. `reserve_bytes`: 0 without.
   const std::string& reserve_problem() const { return reserve_problem_; }
   uint64_t reserve_bytes() const { return reserve_ == Reserve::there ? reserve_bytes_ : 0; }
@@ -57,14 +58,14 @@ class StateDisk {
   WorkerThread& disk_;
   std::string state_;
   std::function<bool()> journal_failing_;
-  std::function<void()> told_;
+  std::function<void()> reported_;
   EndWriters end_writers_;
   enum class Reserve { none, there, spent } reserve_ = Reserve::none;
   uint64_t reserve_bytes_ = 0;
   std::string reserve_problem_;
   bool has_ended_all_ = false;  // all programs, since the trouble began
   std::optional<Trouble> trouble_;
-  Monotonic::time_point began_at_, last_fault_at_;
+  Monotonic::time_point started_at_, last_fault_at_;
   std::optional<Monotonic::time_point> ended_at_;
   std::chrono::seconds quiet_{0};  // time without a fault before the trouble counts as over
   Scope tasks_;                    // last: cancelled first

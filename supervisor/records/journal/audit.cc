@@ -110,13 +110,13 @@ ALTER TABLE audit_repeats ADD COLUMN principal TEXT NOT NULL DEFAULT '';
 constexpr char kAuditAge[] = "ALTER TABLE audit ADD COLUMN recorded_ms INTEGER NOT NULL DEFAULT 0;";
 
 // The fields that repeats share.
-enum class Detail { whole, subject, action };
+enum class Detail { full, subject, action };
 
 // The entry that stands for repeats, with the fields that they share.
 AuditEntry common_part(const AuditEntry& entry, Detail detail) {
   AuditEntry common = entry;
   common.shape = entry.same.empty() ? entry.shape : entry.same;
-  if (detail == Detail::whole) return common;
+  if (detail == Detail::full) return common;
   common.pid = 0;
   common.shape = R"({"...":"various"})";
   if (detail == Detail::subject) return common;
@@ -153,8 +153,8 @@ constexpr char kOldRepeats[] =
     "audit_repeats "
     "WHERE begun_ms<=? ORDER BY begun_ms LIMIT ?";
 
-Result<> end_repeat(Database& database, const std::string& key, const AuditEntry& told) {
-  if (told.count > 0) CHECKED(chain::write_entry(database, told));
+Result<> end_repeat(Database& database, const std::string& key, const AuditEntry& entry) {
+  if (entry.count > 0) CHECKED(chain::write_entry(database, entry));
   TRY(Statement remove, database.prepare("DELETE FROM audit_repeats WHERE key=?"));
   return remove.bind_blob(key).run();
 }
@@ -163,9 +163,9 @@ Result<> end_repeat(Database& database, const std::string& key, const AuditEntry
 Result<> end_earlier_repeat(Database& database, const std::string& key) {
   std::optional<AuditEntry> earlier;
   {
-    TRY(Statement found, database.prepare(kRepeatOfKey));
-    TRY(bool row, found.bind_blob(key).step());
-    if (row) earlier = chain::entry_of(found);
+    TRY(Statement statement, database.prepare(kRepeatOfKey));
+    TRY(bool row, statement.bind_blob(key).step());
+    if (row) earlier = chain::entry_of(statement);
   }
   return earlier ? end_repeat(database, key, *earlier) : Result<>();
 }
@@ -180,11 +180,11 @@ Result<> begin_repeats(Database& database, const std::string& key, const AuditEn
 
 // Number of entries that the share has added in the window around `at_ms`.
 Result<int64_t> added_in_window(Database& database, const std::string& account, AuditKind kind, int64_t at_ms) {
-  TRY(Statement found, database.prepare("SELECT window_ms, window_entries FROM audit_shares WHERE account=? AND "
-                                        "kind=?"));
-  TRY(bool row, found.bind(account).bind(static_cast<int64_t>(kind)).step());
-  const bool within = row && found.integer(0) <= at_ms && at_ms - found.integer(0) < kRepeatWindowMs;
-  return within ? found.integer(1) : 0;
+  TRY(Statement statement, database.prepare("SELECT window_ms, window_entries FROM audit_shares WHERE account=? AND "
+                                            "kind=?"));
+  TRY(bool row, statement.bind(account).bind(static_cast<int64_t>(kind)).step());
+  const bool within = row && statement.integer(0) <= at_ms && at_ms - statement.integer(0) < kRepeatWindowMs;
+  return within ? statement.integer(1) : 0;
 }
 
 Result<> note_added(Database& database, const std::string& account, AuditKind kind, int64_t at_ms, int64_t before) {
@@ -235,7 +235,7 @@ Result<> append_audit(Database& database, const AuditEntry& entry) {
   const std::string account = account_of(entry);
   TRY(const int64_t added, added_in_window(database, account, entry.kind, entry.at_ms));
   const bool whole_full = added >= kWholeEach, subjects_full = added >= kWholeEach + kSubjectsEach;
-  const Detail least = subjects_full ? Detail::action : whole_full ? Detail::subject : Detail::whole;
+  const Detail least = subjects_full ? Detail::action : whole_full ? Detail::subject : Detail::full;
   AuditEntry common;
   std::string key;
   for (int detail = 0; detail <= static_cast<int>(least); detail++) {
@@ -265,7 +265,7 @@ Result<uint64_t> seal_repeats(Database& database, int64_t now_ms, uint64_t at_on
       old.emplace_back(rows.blob(8), chain::entry_of(rows));
     }
   }
-  for (const auto& [key, told] : old) CHECKED(end_repeat(database, key, told));
+  for (const auto& [key, reported] : old) CHECKED(end_repeat(database, key, reported));
   return old.size();
 }
 
@@ -294,10 +294,10 @@ AuditEntry entry_of(const Statement& row) {
 }
 
 Result<Link> read_last(Database& database) {
-  TRY(Statement found, database.prepare("SELECT number, hash FROM audit_ends WHERE which='last'"));
-  TRY(bool row, found.step());
+  TRY(Statement statement, database.prepare("SELECT number, hash FROM audit_ends WHERE which='last'"));
+  TRY(bool row, statement.step());
   if (!row) return fail(Code::internal, "the audit chain has lost its end");
-  return Link{found.integer(0), found.blob(1)};
+  return Link{statement.integer(0), statement.blob(1)};
 }
 
 Result<int64_t> write_entry(Database& database, const AuditEntry& entry) {

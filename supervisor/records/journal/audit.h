@@ -98,11 +98,11 @@ struct AuditVerdict {
     int64_t since_ms = 0, until_ms = 0;
   };
   Share forgotten;            // in all; `account` and `kind` are not set
-  std::vector<Share> shares;  // with the largest losses, at most kSharesTold
+  std::vector<Share> shares;  // with the largest losses, at most kMaxReportedShares
   uint64_t unproven = 0;      // forgotten entries that the chain does not prove
   int64_t said_by = 0;        // number of the last "forgotten" entry; 0: not found
 };
-constexpr int kSharesTold = 20;
+constexpr int kMaxReportedShares = 20;
 // The end of the chain: the number of entries that were ever written, and the hash of the last one in hexadecimal.
 struct AuditHead {
   int64_t count = 0;

@@ -71,23 +71,23 @@ Result<> each_entry(Database& database, const AuditFilter& filter, EntryOrder or
   }
 }
 
-Result<std::vector<ChainEntry>> entries_of_execution(Database& database, const std::string& id, size_t most,
+Result<std::vector<ChainEntry>> entries_of_execution(Database& database, const std::string& id, size_t max,
                                                      size_t bytes, bool& has_more) {
   CHECKED(check_version(database));
   TRY(Statement rows, database.prepare(kExecutionEntries));
   rows.bind(id);
-  std::vector<ChainEntry> found;
+  std::vector<ChainEntry> entries;
   has_more = false;
   for (size_t used = 0;;) {
     TRY(bool row, rows.step());
-    if (!row) return found;
+    if (!row) return entries;
     ChainEntry entry = chain_entry_of(rows);
     used += entry.entry.shape.size() + entry.entry.subject.size() + entry.entry.action.size();
-    if (found.size() == most || used > bytes) {
+    if (entries.size() == max || used > bytes) {
       has_more = true;
-      return found;
+      return entries;
     }
-    found.push_back(std::move(entry));
+    entries.push_back(std::move(entry));
   }
 }
 
@@ -97,9 +97,9 @@ std::string_view kind_name(AuditKind kind) {
 }
 
 std::optional<AuditKind> parse_kind(std::string_view name) {
-  const auto found = std::find(std::begin(kAuditKindNames), std::end(kAuditKindNames), name);
-  if (found == std::end(kAuditKindNames)) return std::nullopt;
-  return static_cast<AuditKind>(found - std::begin(kAuditKindNames));
+  const auto it = std::find(std::begin(kAuditKindNames), std::end(kAuditKindNames), name);
+  if (it == std::end(kAuditKindNames)) return std::nullopt;
+  return static_cast<AuditKind>(it - std::begin(kAuditKindNames));
 }
 
 std::string utc_time(int64_t ms) {

@@ -35,7 +35,7 @@ Result<> each_entry(Database& database, const AuditFilter& filter, EntryOrder or
 
 // The entries that name the execution, oldest first: at most `most`, and at most `bytes` of their texts. `has_more`
 // says whether entries were left out.
-Result<std::vector<ChainEntry>> entries_of_execution(Database& database, const std::string& id, size_t most,
+Result<std::vector<ChainEntry>> entries_of_execution(Database& database, const std::string& id, size_t max,
                                                      size_t bytes, bool& has_more);
 
 // "call", "refusal", "approval", "own".

@@ -41,11 +41,11 @@ constexpr char kOldestOfShare[] =
     "WHERE account=? AND kind=? ORDER BY number LIMIT ?";
 
 Result<std::vector<Going>> read_all(Statement& rows) {
-  std::vector<Going> found;
+  std::vector<Going> match;
   for (;;) {
     TRY(bool row, rows.step());
-    if (!row) return found;
-    found.push_back({rows.integer(0), rows.integer(1), rows.integer(2), rows.integer(3), rows.integer(4), rows.text(5),
+    if (!row) return match;
+    match.push_back({rows.integer(0), rows.integer(1), rows.integer(2), rows.integer(3), rows.integer(4), rows.text(5),
                      static_cast<AuditKind>(rows.integer(6)), rows.blob(7), rows.integer(8)});
   }
 }
@@ -70,14 +70,14 @@ class Sweep {
   static Result<Sweep> begin(Database& database, uint64_t room) {
     TRY(Statement row, database.prepare("SELECT entries, calls, since_ms, until_ms, gaps, shares, unproven, said_by "
                                         "FROM audit_forgotten"));
-    TRY(bool found, row.step());
-    if (!found) return fail(Code::internal, "the audit has lost its sums");
+    TRY(bool count, row.step());
+    if (!count) return fail(Code::internal, "the audit has lost its sums");
     Sweep sweep(database, room);
     Share& sum = sweep.sum_;
     sum.entries = static_cast<uint64_t>(row.integer(0)), sum.calls = static_cast<uint64_t>(row.integer(1));
     sum.since_ms = row.integer(2), sum.until_ms = row.integer(3);
     sweep.gaps_ = SetDigest(row.blob(4)), sweep.shares_ = SetDigest(row.blob(5));
-    sweep.unproven_ = row.integer(6), sweep.said_by_ = row.integer(7);
+    sweep.unproven_ = row.integer(6), sweep.sender_ = row.integer(7);
     if (sweep.says_first_word()) {  // from now on the gap of the first release is part of the digest
       TRY(auto earlier, sweep.find_gap("SELECT first, last, hash FROM audit_gaps WHERE first=?", 1));
       if (earlier) sweep.gaps_.add(chain::row_of(*earlier));
@@ -92,30 +92,30 @@ class Sweep {
 
  private:
   Sweep(Database& database, uint64_t room) : database_(&database), room_(room) {}
-  bool has_room() const { return gone_.entries < room_; }
-  bool says_first_word() const { return said_by_ == 0 && unproven_ > 0; }
+  bool has_room() const { return removed_.entries < room_; }
+  bool says_first_word() const { return sender_ == 0 && unproven_ > 0; }
   Result<> take(const Going& entry);
   Result<> put_into_gap(int64_t number, const std::string& hash);
   Result<std::optional<Gap>> find_gap(const char* sql, int64_t number);
   Result<> remove_gap(const Gap& gap);
-  Result<> tell_share(const Share& went);
-  Result<Share> read_share(const std::string& account, AuditKind kind, int64_t& left);
+  Result<> report_share(const Share& went);
+  Result<Share> read_share(const std::string& account, AuditKind kind, int64_t& remaining);
   Result<> write_share(const Share& share);
   Result<int64_t> write_statement();
 
   Database* database_;
   uint64_t room_;
-  Share sum_, gone_;  // of all sweeps, and of this step
+  Share sum_, removed_;  // of all sweeps, and of this step
   SetDigest gaps_, shares_;
-  int64_t unproven_ = 0, said_by_ = 0;
+  int64_t unproven_ = 0, sender_ = 0;
   std::map<std::pair<std::string, AuditKind>, Share> of_share_;  // removed in this step
 };
 
 Result<std::optional<Gap>> Sweep::find_gap(const char* sql, int64_t number) {
-  TRY(Statement found, database_->prepare(sql));
-  TRY(bool row, found.bind(number).step());
+  TRY(Statement statement, database_->prepare(sql));
+  TRY(bool row, statement.bind(number).step());
   if (!row) return std::optional<Gap>();
-  return std::optional<Gap>(Gap{found.integer(0), found.integer(1), found.blob(2)});
+  return std::optional<Gap>(Gap{statement.integer(0), statement.integer(1), statement.blob(2)});
 }
 
 Result<> Sweep::remove_gap(const Gap& gap) {
@@ -149,7 +149,7 @@ Result<> Sweep::take(const Going& entry) {
   TRY(Statement remove, database_->prepare("DELETE FROM audit WHERE number=?"));
   CHECKED(remove.bind(entry.number).run());
   CHECKED(put_into_gap(entry.number, entry.hash));
-  add_to(gone_, entry);
+  add_to(removed_, entry);
   add_to(of_share_[{entry.account, entry.kind}], entry);
   return {};
 }
@@ -161,7 +161,7 @@ Result<> Sweep::forget_older_than(int64_t oldest_ms) {
     TRY(oldest, read_all(rows.bind(stored(room_))));
   }
   for (const Going& entry : oldest) {
-    if (entry.number == said_by_) continue;
+    if (entry.number == sender_) continue;
     if (!has_room() || entry.recorded_ms >= oldest_ms) break;
     CHECKED(take(entry));
   }
@@ -202,29 +202,30 @@ Result<> Sweep::forget_beyond(AuditKind kind, uint64_t max_entries, uint64_t max
     }
     int64_t over = by_bytes ? bytes_over : entries_over, has = largest[0].second;
     const int64_t second = largest.size() > 1 ? largest[1].second : 0;
-    const uint64_t before = gone_.entries;
+    const uint64_t before = removed_.entries;
     for (const Going& entry : oldest) {
       if (!has_room() || over <= 0 || has < second) break;
-      if (entry.number == said_by_) continue;
+      if (entry.number == sender_) continue;
       CHECKED(take(entry));
       const int64_t size = by_bytes ? entry.bytes : 1;
       over -= size, has -= size;
     }
-    if (gone_.entries == before) return {};
+    if (removed_.entries == before) return {};
   }
   return {};
 }
 
-Result<Share> Sweep::read_share(const std::string& account, AuditKind kind, int64_t& left) {
-  TRY(Statement found, database_->prepare("SELECT entries, forgotten, forgotten_calls, since_ms, until_ms FROM "
-                                          "audit_shares WHERE account=? AND kind=?"));
-  TRY(bool row, found.bind(account).bind(static_cast<int64_t>(kind)).step());
+Result<Share> Sweep::read_share(const std::string& account, AuditKind kind, int64_t& remaining) {
+  TRY(Statement statement, database_->prepare("SELECT entries, forgotten, forgotten_calls, since_ms, until_ms FROM "
+                                              "audit_shares WHERE account=? AND kind=?"));
+  TRY(bool row, statement.bind(account).bind(static_cast<int64_t>(kind)).step());
   Share share{account, kind, 0, 0, 0, 0};
-  left = 0;
+  remaining = 0;
   if (!row) return share;
-  left = found.integer(0);
-  share.entries = static_cast<uint64_t>(found.integer(1)), share.calls = static_cast<uint64_t>(found.integer(2));
-  share.since_ms = found.integer(3), share.until_ms = found.integer(4);
+  remaining = statement.integer(0);
+  share.entries = static_cast<uint64_t>(statement.integer(1)),
+  share.calls = static_cast<uint64_t>(statement.integer(2));
+  share.since_ms = statement.integer(3), share.until_ms = statement.integer(4);
   return share;
 }
 
@@ -241,18 +242,18 @@ Result<> Sweep::write_share(const Share& share) {
 
 // A tenant without remaining entries is added to the row of all these tenants (account ''): the table has no rows of
 // tenants without entries.
-Result<> Sweep::tell_share(const Share& went) {
-  int64_t left = 0, ignored = 0;
-  TRY(Share share, read_share(went.account, went.kind, left));
+Result<> Sweep::report_share(const Share& went) {
+  int64_t remaining = 0, ignored = 0;
+  TRY(Share share, read_share(went.account, went.kind, remaining));
   if (share.entries > 0) shares_.remove(chain::row_of(share));
   add_to(share, went);
-  if (left > 0 || share.account.empty()) return write_share(share);
+  if (remaining > 0 || share.account.empty()) return write_share(share);
   TRY(Statement remove, database_->prepare("DELETE FROM audit_shares WHERE account=? AND kind=?"));
   CHECKED(remove.bind(share.account).bind(static_cast<int64_t>(share.kind)).run());
-  TRY(Share others, read_share({}, share.kind, ignored));
-  if (others.entries > 0) shares_.remove(chain::row_of(others));
-  add_to(others, share);
-  return write_share(others);
+  TRY(Share peers, read_share({}, share.kind, ignored));
+  if (peers.entries > 0) shares_.remove(chain::row_of(peers));
+  add_to(peers, share);
+  return write_share(peers);
 }
 
 const char* name_of(AuditKind kind) {
@@ -261,14 +262,14 @@ const char* name_of(AuditKind kind) {
 }
 
 Result<int64_t> Sweep::write_statement() {
-  Json told = {{"entries", gone_.entries},
-               {"calls", gone_.calls},
-               {"since_ms", gone_.since_ms},
-               {"until_ms", gone_.until_ms},
-               {"in_all", sum_.entries},
-               {"unproven", unproven_},
-               {"gaps", chain::hexadecimal(gaps_.bytes())},
-               {"shares", chain::hexadecimal(shares_.bytes())}};
+  Json report = {{"entries", removed_.entries},
+                 {"calls", removed_.calls},
+                 {"since_ms", removed_.since_ms},
+                 {"until_ms", removed_.until_ms},
+                 {"in_all", sum_.entries},
+                 {"unproven", unproven_},
+                 {"gaps", chain::hexadecimal(gaps_.bytes())},
+                 {"shares", chain::hexadecimal(shares_.bytes())}};
   Json of = Json::object();
   size_t named = 0;
   for (const auto& [share, went] : of_share_) {
@@ -276,32 +277,32 @@ Result<int64_t> Sweep::write_statement() {
     of[fmt::format("{} {}", share.first, name_of(share.second))] = went.entries;
   }
   if (named > kSharesNamed) of["..."] = named - kSharesNamed;
-  told["of"] = std::move(of);
+  report["of"] = std::move(of);
   AuditEntry entry;
   entry.at_ms = system_now_ms();
   entry.uid = ::geteuid();
   entry.pid = ::getpid();
   entry.action = chain::kForgottenAction;
   entry.subject = "audit";
-  entry.shape = dump_json(told);
+  entry.shape = dump_json(report);
   entry.kind = AuditKind::own;
   return chain::write_entry(*database_, entry);
 }
 
 Result<uint64_t> Sweep::finish() {
-  if (gone_.entries == 0 && !says_first_word()) return 0;
+  if (removed_.entries == 0 && !says_first_word()) return 0;
   for (const auto& [of, went] : of_share_) {
-    Share told = went;
-    told.account = of.first, told.kind = of.second;
-    CHECKED(tell_share(told));
+    Share share = went;
+    share.account = of.first, share.kind = of.second;
+    CHECKED(report_share(share));
   }
-  add_to(sum_, gone_);
-  TRY(said_by_, write_statement());
+  add_to(sum_, removed_);
+  TRY(sender_, write_statement());
   TRY(Statement update, database_->prepare("UPDATE audit_forgotten SET entries=?, calls=?, since_ms=?, until_ms=?, "
                                            "gaps=?, shares=?, said_by=?"));
   update.bind(stored(sum_.entries)).bind(stored(sum_.calls)).bind(sum_.since_ms).bind(sum_.until_ms);
-  CHECKED(update.bind_blob(gaps_.bytes()).bind_blob(shares_.bytes()).bind(said_by_).run());
-  return gone_.entries;
+  CHECKED(update.bind_blob(gaps_.bytes()).bind_blob(shares_.bytes()).bind(sender_).run());
+  return removed_.entries;
 }
 
 }  // namespace

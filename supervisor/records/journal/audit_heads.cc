@@ -30,10 +30,10 @@ std::optional<AuditHead> parse_json_head(std::string_view line) {
   const auto object = parse_json(line, kJsonDepth);
   if (!object || !object->is_object()) return {};
   const auto text = [&object](const char* key) -> std::string {
-    const auto found = object->find(key);
-    if (found == object->end()) return {};
-    if (found->is_number_integer()) return dump_json(*found);
-    return found->is_string() ? found->get<std::string>() : std::string();
+    const auto it = object->find(key);
+    if (it == object->end()) return {};
+    if (it->is_number_integer()) return dump_json(*it);
+    return it->is_string() ? it->get<std::string>() : std::string();
   };
   if (auto logged = head_of(text(kAuditCountField), text(kAuditHeadField))) return logged;
   return head_of(text("count"), text("head"));

@@ -99,8 +99,8 @@ Result<bool> Check::follow_chain() {
 Result<> Check::read_sums() {
   {
     TRY(Statement row, database_.prepare("SELECT entries, calls, since_ms, until_ms, unproven FROM audit_forgotten"));
-    TRY(bool found, row.step());
-    if (!found) return fail(Code::internal, "the audit has lost its sums");
+    TRY(bool count, row.step());
+    if (!count) return fail(Code::internal, "the audit has lost its sums");
     AuditVerdict::Share& all = verdict_.forgotten;
     all.entries = static_cast<uint64_t>(row.integer(0)), all.calls = static_cast<uint64_t>(row.integer(1));
     all.since_ms = row.integer(2), all.until_ms = row.integer(3);
@@ -119,7 +119,7 @@ Result<> Check::read_sums() {
                                     rows.integer(4),
                                     rows.integer(5)};
     shares_.add(chain::row_of(share));
-    if (share.kind != AuditKind::own && verdict_.shares.size() < kSharesTold) verdict_.shares.push_back(share);
+    if (share.kind != AuditKind::own && verdict_.shares.size() < kMaxReportedShares) verdict_.shares.push_back(share);
   }
   TRY(const auto unsealed, database_.number("SELECT sum(count) FROM audit_repeats"));
   verdict_.unsealed = static_cast<uint64_t>(unsealed.value_or(0));
@@ -133,11 +133,11 @@ Result<bool> Check::compare_statement() {
     return object(fmt::format("{} entries are missing, and no entry records that they were forgotten", missing_));
   }
   verdict_.said_by = statement_.number;
-  const auto said = parse_json(statement_.hash, 3);
-  const auto find = [&said](const char* key) -> const Json* {
-    if (!said || !said->is_object()) return nullptr;
-    const auto found = said->find(key);
-    return found == said->end() ? nullptr : &*found;
+  const auto message = parse_json(statement_.hash, 3);
+  const auto find = [&message](const char* key) -> const Json* {
+    if (!message || !message->is_object()) return nullptr;
+    const auto it = message->find(key);
+    return it == message->end() ? nullptr : &*it;
   };
   const auto text = [&find](const char* key) {
     const Json* found = find(key);

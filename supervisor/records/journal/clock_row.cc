@@ -16,18 +16,18 @@ CREATE TABLE elapsed_clock(
 SchemaPart clock_part() { return {"clock", {kClockTable}}; }
 
 Result<std::optional<ClockRecord>> read_clock(Database& database) {
-  TRY(Statement found, database.prepare("SELECT retention_ms, expected_ms, uncounted_ms, boot_ms, boot_id, "
-                                        "confirmed_boot_id, jump_ms, jump_since_ms FROM elapsed_clock"));
-  TRY(bool row, found.step());
+  TRY(Statement statement, database.prepare("SELECT retention_ms, expected_ms, uncounted_ms, boot_ms, boot_id, "
+                                            "confirmed_boot_id, jump_ms, jump_since_ms FROM elapsed_clock"));
+  TRY(bool row, statement.step());
   if (!row) return std::optional<ClockRecord>();
-  return std::optional<ClockRecord>(ClockRecord{.retention_ms = found.integer(0),
-                                                .expected_ms = found.integer(1),
-                                                .uncounted_ms = found.integer(2),
-                                                .boot_ms = found.integer(3),
-                                                .boot_id = found.text(4),
-                                                .confirmed_boot_id = found.text(5),
-                                                .jump_ms = found.integer(6),
-                                                .jump_since_ms = found.integer(7)});
+  return std::optional<ClockRecord>(ClockRecord{.retention_ms = statement.integer(0),
+                                                .expected_ms = statement.integer(1),
+                                                .uncounted_ms = statement.integer(2),
+                                                .boot_ms = statement.integer(3),
+                                                .boot_id = statement.text(4),
+                                                .confirmed_boot_id = statement.text(5),
+                                                .jump_ms = statement.integer(6),
+                                                .jump_since_ms = statement.integer(7)});
 }
 
 Result<> write_clock(Database& database, const ClockRecord& record) {

@@ -37,22 +37,22 @@ void Database::note_fault(int code) const {
 
 tl::unexpected<Error> Database::failure(int code, std::string_view doing) const {
   note_fault(code);
-  const char* said = handle_ ? sqlite3_errmsg(handle_.get()) : sqlite3_errstr(code);
-  std::string what = fmt::format("{}: {}: {}", path_, doing, said);
+  const char* message = handle_ ? sqlite3_errmsg(handle_.get()) : sqlite3_errstr(code);
+  std::string problem = fmt::format("{}: {}: {}", path_, doing, message);
   switch (code & 0xff) {
     case SQLITE_FULL:
-      return fail(Code::exhausted, std::move(what), "free space on the file system of the state folder");
+      return fail(Code::exhausted, std::move(problem), "free space on the file system of the state folder");
     case SQLITE_INTERRUPT:
-      return fail(Code::exhausted, std::move(what), "the answer would take too long: ask for less");
+      return fail(Code::exhausted, std::move(problem), "the answer would take too long: ask for less");
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
     case SQLITE_IOERR:
     case SQLITE_CANTOPEN:
     case SQLITE_READONLY:
     case SQLITE_PERM:
-      return fail(Code::unavailable, std::move(what), "check the state folder's disk and permissions");
+      return fail(Code::unavailable, std::move(problem), "check the state folder's disk and permissions");
     default:
-      return fail(Code::internal, std::move(what));
+      return fail(Code::internal, std::move(problem));
   }
 }
 
@@ -87,20 +87,20 @@ void Database::end_statements(std::function<bool()> is_over) {
   constexpr int kOperations = 10'000;  // of SQLite's virtual machine, some 100 us
   auto next = std::make_unique<std::function<bool()>>(std::move(is_over));
   const bool ends = static_cast<bool>(*next);
-  const auto look = [](void* function) { return (*static_cast<std::function<bool()>*>(function))() ? 1 : 0; };
-  sqlite3_progress_handler(handle_.get(), ends ? kOperations : 0, ends ? +look : nullptr, next.get());
+  const auto check = [](void* function) { return (*static_cast<std::function<bool()>*>(function))() ? 1 : 0; };
+  sqlite3_progress_handler(handle_.get(), ends ? kOperations : 0, ends ? +check : nullptr, next.get());
   is_over_ = std::move(next);
 }
 
 Result<Statement> Database::prepare(const char* sql) {
-  auto& kept = statements_[sql];
-  if (!kept) {
-    sqlite3_stmt* made = nullptr;
-    const int code = sqlite3_prepare_v3(handle_.get(), sql, -1, SQLITE_PREPARE_PERSISTENT, &made, nullptr);
+  auto& saved = statements_[sql];
+  if (!saved) {
+    sqlite3_stmt* created = nullptr;
+    const int code = sqlite3_prepare_v3(handle_.get(), sql, -1, SQLITE_PREPARE_PERSISTENT, &created, nullptr);
     if (code != SQLITE_OK) return failure(code, sql);
-    kept.reset(made);
+    saved.reset(created);
   }
-  return Statement(*this, kept.get());
+  return Statement(*this, saved.get());
 }
 
 Result<> Database::run(const char* sql) {

@@ -13,15 +13,15 @@ std::string file_list(const std::vector<ChangedFiles>& changed) {
     omitted += of_kind.omitted;
     std::string list;
     for (const std::string& path : *of_kind.paths) {
-      std::string one;
-      append_json_string(one, path);
-      if (one.size() + 1 > room) {
+      std::string name;
+      append_json_string(name, path);
+      if (name.size() + 1 > room) {
         omitted++;
         continue;
       }
-      room -= one.size() + 1;
+      room -= name.size() + 1;
       if (!list.empty()) list += ',';
-      list += one;
+      list += name;
     }
     if (!list.empty()) text += (text.size() > 1 ? ",\"" : "\"") + std::string(of_kind.kind) + "\":[" + list + "]";
   }
@@ -30,29 +30,30 @@ std::string file_list(const std::vector<ChangedFiles>& changed) {
 }
 
 Result<> write_details(Database& database, const std::string& id, const ExecutionDetails& details) {
-  const size_t whole = whole_utf8_prefix(std::string_view(details.message).substr(0, kDetailsMessageBytes));
+  const size_t full = whole_utf8_prefix(std::string_view(details.message).substr(0, kDetailsMessageBytes));
   const bool fits = details.receipt.size() <= kDetailsReceiptBytes;
   TRY(Statement insert,
       database.prepare("INSERT INTO execution_details SELECT number, ?2, ?3, ?4, ?5 FROM executions WHERE id=?1 "
                        "ON CONFLICT(number) DO NOTHING"));
-  insert.bind(id).bind(details.start).bind(std::string_view(details.message).substr(0, whole));
+  insert.bind(id).bind(details.start).bind(std::string_view(details.message).substr(0, full));
   insert.bind(fits ? std::string_view(details.receipt) : std::string_view());
   return insert.bind(details.files.size() <= kDetailsFilesBytes ? details.files : std::string()).run();
 }
 
 Result<std::optional<ExecutionDetails>> read_details(Database& database, int64_t number) {
-  TRY(Statement found, database.prepare("SELECT start, message, receipt, files FROM execution_details WHERE number=?"));
-  TRY(bool row, found.bind(number).step());
+  TRY(Statement statement,
+      database.prepare("SELECT start, message, receipt, files FROM execution_details WHERE number=?"));
+  TRY(bool row, statement.bind(number).step());
   if (!row) return std::optional<ExecutionDetails>();
-  return std::optional<ExecutionDetails>({found.text(0), found.text(1), found.text(2), found.text(3)});
+  return std::optional<ExecutionDetails>({statement.text(0), statement.text(1), statement.text(2), statement.text(3)});
 }
 
 Result<std::optional<std::string>> read_receipt(Database& database, const std::string& tenant, const std::string& id) {
-  TRY(Statement found,
+  TRY(Statement statement,
       database.prepare("SELECT coalesce(receipt, '') FROM executions LEFT JOIN execution_details USING (number) "
                        "WHERE tenant=? AND id=?"));
-  TRY(bool row, found.bind(tenant).bind(id).step());
-  return row ? std::optional(found.text(0)) : std::nullopt;
+  TRY(bool row, statement.bind(tenant).bind(id).step());
+  return row ? std::optional(statement.text(0)) : std::nullopt;
 }
 
 }  // namespace journal

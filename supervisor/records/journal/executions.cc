@@ -120,11 +120,11 @@ Result<Totals> read_totals(Database& database, const std::string& tenant) {
     totals.ledger.returned_bytes += loaded(rows.integer(5));
     totals.ledger.printed_bytes += loaded(rows.integer(6));
     totals.ledger.fetched_bytes += loaded(rows.integer(7));
-    totals.kept_out_bytes += loaded(rows.integer(8));
+    totals.withheld_bytes += loaded(rows.integer(8));
     totals.ledger.definitions_avoided_bytes += loaded(rows.integer(9));
     totals.ledger.read_bytes += loaded(rows.integer(10));
     totals.ledger.returned_tokens += loaded(rows.integer(11));
-    totals.kept_out_tokens += loaded(rows.integer(12));
+    totals.withheld_tokens += loaded(rows.integer(12));
     totals.ledger.definitions_avoided_tokens += loaded(rows.integer(13));
     totals.ledger.read_tokens += loaded(rows.integer(14));
   }
@@ -180,18 +180,18 @@ SchemaPart executions_part() {
   return {"executions", {kExecutionTables, kReadBytes, kTokens, kExecutionShares, kHistory, kPrincipals, kAge}};
 }
 
-Result<> write_begun(Database& database, const Begun& begun) {
+Result<> write_started(Database& database, const StartedRow& start) {
   TRY(Statement insert,
       database.prepare("INSERT INTO executions(id, tenant, language, policy, started_ms, code_bytes, "
                        "uid, principal, recorded_ms) VALUES(?,?,?,?,?,?,nullif(?,-1),?,?) ON CONFLICT(id) DO NOTHING"));
-  return insert.bind(begun.id)
-      .bind(begun.tenant)
-      .bind(begun.language)
-      .bind(begun.policy)
-      .bind(begun.at_ms)
-      .bind(stored(begun.code_bytes))
-      .bind(begun.uid ? int64_t{*begun.uid} : -1)
-      .bind(begun.principal)
+  return insert.bind(start.id)
+      .bind(start.tenant)
+      .bind(start.language)
+      .bind(start.policy)
+      .bind(start.at_ms)
+      .bind(stored(start.code_bytes))
+      .bind(start.uid ? int64_t{*start.uid} : -1)
+      .bind(start.principal)
       .bind(retention_now_ms())
       .run();
 }
@@ -211,7 +211,7 @@ Result<> write_ended(Database& database, const Ended& ended) {
   update.bind(ended.took_us).bind(stored(ended.ledger.read_bytes));
   update.bind(stored(ended.ledger.returned_tokens)).bind(stored(ended.ledger.printed_tokens));
   update.bind(stored(ended.ledger.fetched_tokens)).bind(stored(ended.ledger.definitions_avoided_tokens));
-  update.bind(stored(ended.ledger.read_tokens)).bind(stored(ended.ledger.kept_out_tokens()));
+  update.bind(stored(ended.ledger.read_tokens)).bind(stored(ended.ledger.withheld_tokens()));
   CHECKED(update.run());
   if (database.changed_rows() == 0)
     return fail(Code::not_found, fmt::format("the journal knows no running execution '{}'", ended.id));
@@ -246,8 +246,8 @@ void Totals::add(const std::string& language, const Ended& ended) {
   ledger.fetched_tokens += ended.ledger.fetched_tokens;
   ledger.definitions_avoided_tokens += ended.ledger.definitions_avoided_tokens;
   ledger.read_tokens += ended.ledger.read_tokens;
-  kept_out_tokens += ended.ledger.kept_out_tokens();
-  kept_out_bytes += ended.ledger.kept_out_bytes();
+  withheld_tokens += ended.ledger.withheld_tokens();
+  withheld_bytes += ended.ledger.withheld_bytes();
 }
 
 Result<ExecutionStatistics> read_statistics(Database& database, const std::string& tenant) {
@@ -279,7 +279,7 @@ Result<std::optional<JournaledExecution>> read_account(Database& database, const
   TRY(bool row, rows.bind(tenant).bind(id).step());
   if (!row) return std::nullopt;
   JournaledExecution account;
-  account.begun = {id, tenant, rows.text(0), rows.text(1), loaded(rows.integer(2)), rows.integer(3), {}, {}};
+  account.started = {id, tenant, rows.text(0), rows.text(1), loaded(rows.integer(2)), rows.integer(3), {}, {}};
   Ended& ended = account.ended;
   ended.id = id;
   ended.outcome = rows.text(4);
@@ -323,13 +323,13 @@ Result<uint64_t> forget_account(Database& database, const std::string& account, 
         database.prepare("DELETE FROM executions WHERE number IN (SELECT number FROM executions WHERE "
                          "account=? AND number<=? LIMIT ?)"));
     CHECKED(remove.bind(account).bind(last_row).bind(stored(at_once)).run());
-    const uint64_t gone = loaded(database.changed_rows());
-    if (gone >= at_once) return gone;
+    const uint64_t missing = loaded(database.changed_rows());
+    if (missing >= at_once) return missing;
     // "acme", "acme/reports": '0' is the character behind '/'.
     TRY(Statement totals, database.prepare("DELETE FROM totals WHERE tenant=?1 OR (tenant>?1 || '/' AND "
                                            "tenant<?1 || '0')"));
     CHECKED(totals.bind(account).run());
-    return gone;
+    return missing;
   }();
   CHECKED(database.execute("PRAGMA secure_delete=OFF"));
   return removed;
@@ -355,26 +355,26 @@ Result<LargestShare> largest_share(Database& database) {
 
 }  // namespace
 
-Result<uint64_t> forget_executions(Database& database, uint64_t most, int64_t oldest_ms, uint64_t at_once) {
+Result<uint64_t> forget_executions(Database& database, uint64_t max, int64_t oldest_ms, uint64_t at_once) {
   TRY(Statement old, database.prepare("DELETE FROM executions WHERE number IN (SELECT number FROM (SELECT number, "
                                       "iif(recorded_ms=0, started_ms, recorded_ms) AS recorded, outcome "
                                       "FROM executions ORDER BY number LIMIT ?2) "
                                       "WHERE recorded<?1 AND outcome IS NOT NULL)"));
   CHECKED(old.bind(oldest_ms).bind(stored(at_once)).run());
-  uint64_t gone = loaded(database.changed_rows());
-  while (gone < at_once) {
+  uint64_t removed = loaded(database.changed_rows());
+  while (removed < at_once) {
     TRY(const auto sum, database.number("SELECT executions FROM execution_sum"));
-    const int64_t over = sum.value_or(0) - stored(most);
+    const int64_t over = sum.value_or(0) - stored(max);
     if (over <= 0) break;
     TRY(const LargestShare largest, largest_share(database));
-    const int64_t room = stored(at_once - gone), ahead = largest.executions - largest.second + 1;
+    const int64_t room = stored(at_once - removed), ahead = largest.executions - largest.second + 1;
     TRY(Statement remove, database.prepare("DELETE FROM executions WHERE number IN (SELECT number FROM executions "
                                            "WHERE account=? AND outcome IS NOT NULL ORDER BY number LIMIT ?)"));
     CHECKED(remove.bind(largest.account).bind(std::min({over, room, ahead})).run());
     if (database.changed_rows() == 0) break;  // all its executions still run
-    gone += loaded(database.changed_rows());
+    removed += loaded(database.changed_rows());
   }
-  return gone;
+  return removed;
 }
 
 }  // namespace journal

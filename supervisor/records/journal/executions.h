@@ -15,7 +15,7 @@ namespace journal {
 
 SchemaPart executions_part();
 
-struct Begun {
+struct StartedRow {
   std::string id;
   std::string tenant;
   std::string language;
@@ -39,14 +39,14 @@ struct Ledger {
   uint64_t read_tokens = 0;  // estimated from the largest files of the workspace
 
   // Printed, fetched or read bytes that were not returned. Never more than the real number.
-  uint64_t kept_out_bytes() const {
+  uint64_t withheld_bytes() const {
     const uint64_t seen = printed_bytes + fetched_bytes + read_bytes;
     return seen > returned_bytes ? seen - returned_bytes : 0;
   }
   // The same in tokens. A tenth of the seen tokens is left out: the estimate may be too high by that much.
-  uint64_t kept_out_tokens() const {
+  uint64_t withheld_tokens() const {
     const uint64_t seen = (printed_tokens + fetched_tokens + read_tokens) / 10 * 9;
-    return kept_out_bytes() > 0 && seen > returned_tokens ? seen - returned_tokens : 0;
+    return withheld_bytes() > 0 && seen > returned_tokens ? seen - returned_tokens : 0;
   }
 };
 
@@ -63,7 +63,7 @@ struct Ended {
 };
 
 // Leaves an existing row of that id as it is.
-Result<> write_begun(Database& database, const Begun& begun);
+Result<> write_started(Database& database, const StartedRow& start);
 // Errors: not_found: no running execution has that id.
 Result<> write_ended(Database& database, const Ended& ended);
 // At start: marks executions as `interrupted` that still count as running. Returns their number.
@@ -76,7 +76,7 @@ struct Totals {
   uint64_t wall_us = 0, cpu_us = 0;
   uint64_t cpu_unknown = 0;  // executions that cpu_us does not include; counted by add() only
   Ledger ledger;
-  uint64_t kept_out_bytes = 0, kept_out_tokens = 0;  // sums over the executions
+  uint64_t withheld_bytes = 0, withheld_tokens = 0;  // sums over the executions
 
   void add(const std::string& language, const Ended& ended);
 };
@@ -103,7 +103,7 @@ Result<std::optional<Row>> find_execution(Database& database, const std::string&
 // All data of one execution of a tenant; empty for executions of other tenants. The outcome is empty while the
 // execution runs.
 struct JournaledExecution {
-  Begun begun;
+  StartedRow started;
   Ended ended;
 };
 // Whether the tenant has a row of this id, or of a branch of it: "<id>-1".
@@ -126,6 +126,6 @@ Result<uint64_t> forget_account(Database& database, const std::string& account, 
 // Returns how many.
 // The tenant with most rows loses its oldest first, so every tenant keeps at least most/tenants rows, however many
 // other tenants have.
-Result<uint64_t> forget_executions(Database& database, uint64_t most, int64_t oldest_ms, uint64_t at_once);
+Result<uint64_t> forget_executions(Database& database, uint64_t max, int64_t oldest_ms, uint64_t at_once);
 
 }  // namespace journal

@@ -12,12 +12,12 @@
 namespace journal {
 namespace {
 
-constexpr size_t kMaxIdBytes = 64, kIdsTold = 5;
+constexpr size_t kMaxIdBytes = 64, kMaxReportedIds = 5;
 constexpr int kMaxFilesDepth = 3;
 
 // A page goes down the index by time from a place in it: the time and the number of the last row before. The place is
 // not stable against a clock that was set back; then a row may be seen twice, or not at all.
-struct PagePlace {
+struct PageCursor {
   int64_t ms = INT64_MAX, number = INT64_MAX;
 };
 
@@ -38,13 +38,13 @@ uint64_t counted(int64_t value) { return value < 0 ? 0 : static_cast<uint64_t>(v
 
 HistoryRow history_row_of(const Statement& row) {
   HistoryRow read;
-  Begun& begun = read.numbers.begun;
-  begun = {row.text(2), row.text(3), row.text(4), row.text(5), counted(row.integer(8)), row.integer(1), {}, {}};
-  if (!row.is_null(7)) begun.uid = static_cast<uint32_t>(row.integer(7));
-  begun.principal = row.text(24);
-  if (begun.principal.empty() && begun.uid) begun.principal = fmt::format("uid:{}", *begun.uid);
+  StartedRow& start = read.numbers.started;
+  start = {row.text(2), row.text(3), row.text(4), row.text(5), counted(row.integer(8)), row.integer(1), {}, {}};
+  if (!row.is_null(7)) start.uid = static_cast<uint32_t>(row.integer(7));
+  start.principal = row.text(24);
+  if (start.principal.empty() && start.uid) start.principal = fmt::format("uid:{}", *start.uid);
   Ended& ended = read.numbers.ended;
-  ended.id = begun.id;
+  ended.id = start.id;
   ended.outcome = row.text(6);
   read.is_measured = !row.is_null(9);
   ended.wall_us = row.integer(9), ended.took_us = row.integer(10);
@@ -67,21 +67,22 @@ HistoryRow history_row_of(const Statement& row) {
 }
 
 bool fits(const HistoryFilter& filter, const HistoryRow& row) {
-  const auto& [begun, ended] = row.numbers;
+  const auto& [started, ended] = row.numbers;
   const std::string outcome = ended.outcome.empty() ? "running" : ended.outcome;
   return (filter.outcome.empty() || filter.outcome == outcome) &&
-         (filter.language.empty() || filter.language == begun.language) && (!filter.uid || filter.uid == begun.uid) &&
-         (filter.principal.empty() || filter.principal == begun.principal);
+         (filter.language.empty() || filter.language == started.language) &&
+         (!filter.uid || filter.uid == started.uid) &&
+         (filter.principal.empty() || filter.principal == started.principal);
 }
 
-Result<PagePlace> first_place(const HistoryFilter& filter) {
-  if (filter.after.empty()) return filter.until_ms ? PagePlace{*filter.until_ms, INT64_MIN} : PagePlace{};
-  PagePlace place;
+Result<PageCursor> first_place(const HistoryFilter& filter) {
+  if (filter.after.empty()) return filter.until_ms ? PageCursor{*filter.until_ms, INT64_MIN} : PageCursor{};
+  PageCursor cursor;
   const char* const end = filter.after.data() + filter.after.size();
-  const auto ms = std::from_chars(filter.after.data(), end, place.ms);
+  const auto ms = std::from_chars(filter.after.data(), end, cursor.ms);
   if (ms.ec == std::errc() && ms.ptr != end && *ms.ptr == ':') {
-    const auto number = std::from_chars(ms.ptr + 1, end, place.number);
-    if (number.ec == std::errc() && number.ptr == end) return place;
+    const auto number = std::from_chars(ms.ptr + 1, end, cursor.number);
+    if (number.ec == std::errc() && number.ptr == end) return cursor;
   }
   return fail(Code::invalid, "After: this is not the place of a next page", "pass `next` as ListHistory answered it");
 }
@@ -110,22 +111,22 @@ struct NumberedRow {
   HistoryRow row;
 };
 
-// The executions whose ids begin with the prefix, at most kIdsTold + 1.
+// The executions whose ids begin with the prefix, at most kMaxReportedIds + 1.
 Result<std::vector<NumberedRow>> rows_of_prefix(Database& database, const std::string& account,
                                                 const std::string& prefix) {
   TRY(Statement rows, database.prepare(kOfPrefix));
   rows.bind(prefix).bind(prefix + "\x7f").bind(int64_t{kHistoryExamined} + 1);
-  std::vector<NumberedRow> found;
-  for (uint32_t examined = 0; found.size() <= kIdsTold; examined++) {
+  std::vector<NumberedRow> numbered_rows;
+  for (uint32_t examined = 0; numbered_rows.size() <= kMaxReportedIds; examined++) {
     TRY(bool row, rows.step());
     if (!row) break;
     if (examined == kHistoryExamined)
       return fail(Code::invalid, fmt::format("too many execution ids begin with '{}'", prefix), "give more characters");
-    NumberedRow one{rows.integer(0), history_row_of(rows)};
-    const std::string_view owner = tenants::account_of(one.row.numbers.begun.tenant);
-    if (account.empty() || owner == account) found.push_back(std::move(one));
+    NumberedRow numbered_row{rows.integer(0), history_row_of(rows)};
+    const std::string_view owner = tenants::account_of(numbered_row.row.numbers.started.tenant);
+    if (account.empty() || owner == account) numbered_rows.push_back(std::move(numbered_row));
   }
-  return found;
+  return numbered_rows;
 }
 
 Json usec(int64_t us) { return counted(us); }
@@ -134,16 +135,16 @@ Json usec(int64_t us) { return counted(us); }
 
 Result<HistoryPage> read_history(Database& database, const HistoryFilter& filter, uint32_t limit) {
   CHECKED(check_version_of_history(database));
-  TRY(const PagePlace begin, first_place(filter));
-  const uint32_t most = limit == 0 ? kHistoryRows : std::min(limit, kHistoryRows);
+  TRY(const PageCursor begin, first_place(filter));
+  const uint32_t max = limit == 0 ? kHistoryRows : std::min(limit, kHistoryRows);
   TRY(Statement rows, database.prepare(filter.account.empty() ? kAllHistory : kAccountHistory));
   rows.bind(begin.ms).bind(begin.number).bind(filter.since_ms.value_or(INT64_MIN));
   rows.bind(int64_t{kHistoryExamined});
   if (!filter.account.empty()) rows.bind(filter.account);
   HistoryPage page;
-  PagePlace last;
+  PageCursor last;
   uint32_t examined = 0;
-  while (page.rows.size() < most) {
+  while (page.rows.size() < max) {
     TRY(bool row, rows.step());
     if (!row) break;
     examined++;
@@ -151,7 +152,7 @@ Result<HistoryPage> read_history(Database& database, const HistoryFilter& filter
     HistoryRow read = history_row_of(rows);
     if (fits(filter, read)) page.rows.push_back(std::move(read));
   }
-  if (page.rows.size() == most || examined == kHistoryExamined) page.next = fmt::format("{}:{}", last.ms, last.number);
+  if (page.rows.size() == max || examined == kHistoryExamined) page.next = fmt::format("{}:{}", last.ms, last.number);
   return page;
 }
 
@@ -159,37 +160,37 @@ Result<std::optional<ExecutionStory>> read_story(Database& database, const std::
                                                  const std::string& prefix) {
   CHECKED(check_version_of_history(database));
   CHECKED(check_prefix(prefix));
-  TRY(std::vector<NumberedRow> found, rows_of_prefix(database, account, prefix));
-  if (found.empty()) return std::optional<ExecutionStory>();
-  const bool is_exact = found.front().row.numbers.begun.id == prefix;  // the first one in the order of ids
-  if (found.size() > 1 && !is_exact) {
+  TRY(std::vector<NumberedRow> rows, rows_of_prefix(database, account, prefix));
+  if (rows.empty()) return std::optional<ExecutionStory>();
+  const bool is_exact = rows.front().row.numbers.started.id == prefix;  // the first one in the order of ids
+  if (rows.size() > 1 && !is_exact) {
     std::string ids;
-    for (size_t i = 0; i < std::min(found.size(), kIdsTold); i++)
-      ids += (i > 0 ? ", " : "") + found[i].row.numbers.begun.id;
-    return fail(
-        Code::invalid,
-        fmt::format("several execution ids begin with '{}': {}{}", prefix, ids, found.size() > kIdsTold ? ", ..." : ""),
-        "give more characters");
+    for (size_t i = 0; i < std::min(rows.size(), kMaxReportedIds); i++)
+      ids += (i > 0 ? ", " : "") + rows[i].row.numbers.started.id;
+    return fail(Code::invalid,
+                fmt::format("several execution ids begin with '{}': {}{}", prefix, ids,
+                            rows.size() > kMaxReportedIds ? ", ..." : ""),
+                "give more characters");
   }
   ExecutionStory story;
-  story.row = std::move(found.front().row);
-  TRY(story.details, read_details(database, found.front().number));
-  TRY(story.entries, entries_of_execution(database, story.row.numbers.begun.id, kStoryEntries, kStoryEntryBytes,
+  story.row = std::move(rows.front().row);
+  TRY(story.details, read_details(database, rows.front().number));
+  TRY(story.entries, entries_of_execution(database, story.row.numbers.started.id, kStoryEntries, kStoryEntryBytes,
                                           story.has_more_entries));
   return std::optional<ExecutionStory>(std::move(story));
 }
 
 Json to_json(const HistoryRow& row) {
-  const auto& [begun, ended] = row.numbers;
-  Json members = {{"Id", begun.id},
-                  {"Tenant", valid_utf8(begun.tenant)},
-                  {"Language", valid_utf8(begun.language)},
-                  {"Policy", valid_utf8(begun.policy)},
-                  {"StartedUSec", usec(begun.at_ms * 1000)},
-                  {"CodeBytes", begun.code_bytes},
+  const auto& [started, ended] = row.numbers;
+  Json members = {{"Id", started.id},
+                  {"Tenant", valid_utf8(started.tenant)},
+                  {"Language", valid_utf8(started.language)},
+                  {"Policy", valid_utf8(started.policy)},
+                  {"StartedUSec", usec(started.at_ms * 1000)},
+                  {"CodeBytes", started.code_bytes},
                   {"Outcome", ended.outcome.empty() ? std::string("running") : valid_utf8(ended.outcome)}};
-  if (begun.uid) members["UID"] = uint64_t{*begun.uid};
-  if (!begun.principal.empty()) members["Principal"] = valid_utf8(begun.principal);
+  if (started.uid) members["UID"] = uint64_t{*started.uid};
+  if (!started.principal.empty()) members["Principal"] = valid_utf8(started.principal);
   if (!row.is_measured) return members;
   members["WallUSec"] = usec(ended.wall_us);
   members["AnswerUSec"] = usec(ended.took_us);
@@ -205,7 +206,7 @@ Json to_json(const ExecutionStory& story) {
     const Ledger& ledger = story.row.numbers.ended.ledger;
     members["Ledger"] = {{"returned_bytes", ledger.returned_bytes},   {"printed_bytes", ledger.printed_bytes},
                          {"fetched_bytes", ledger.fetched_bytes},     {"read_bytes", ledger.read_bytes},
-                         {"kept_out_bytes", ledger.kept_out_bytes()}, {"kept_out_tokens", ledger.kept_out_tokens()}};
+                         {"kept_out_bytes", ledger.withheld_bytes()}, {"kept_out_tokens", ledger.withheld_tokens()}};
   }
   if (story.details) {
     members["Start"] = valid_utf8(story.details->start);
@@ -216,11 +217,11 @@ Json to_json(const ExecutionStory& story) {
   }
   members["Calls"] = Json::array();
   for (const ChainEntry& line : story.entries) {
-    Json one = to_json(line);
-    one["details"] = valid_utf8(line.entry.shape);
-    for (const char* key : {"hash", "version", "tenant", "pid"}) one.erase(key);
-    if (one["uid"].is_null()) one.erase("uid");  // D-Bus has no null
-    members["Calls"].push_back(std::move(one));
+    Json item = to_json(line);
+    item["details"] = valid_utf8(line.entry.shape);
+    for (const char* key : {"hash", "version", "tenant", "pid"}) item.erase(key);
+    if (item["uid"].is_null()) item.erase("uid");  // D-Bus has no null
+    members["Calls"].push_back(std::move(item));
   }
   members["MoreCalls"] = story.has_more_entries;
   return members;

@@ -21,18 +21,18 @@ constexpr int64_t kStoreClockMs = 600'000;
 constexpr uint64_t kSealedAtEnd = 20'000;                       // repeats; more are sealed after the next start
 constexpr char kGiveBack[] = "PRAGMA incremental_vacuum(256)";  // pages, to the file system
 
-Result<> read_accounts(Database& database, std::map<std::string, Journal::AccountSums>& found) {
+Result<> read_accounts(Database& database, std::map<std::string, Journal::AccountSums>& match) {
   {
     TRY(Statement rows, database.prepare("SELECT tenant, executions FROM totals"));
     for (;;) {
       TRY(bool row, rows.step());
       if (!row) break;
       const std::string tenant = rows.text(0);
-      found[std::string(tenants::account_of(tenant))].executions +=
+      match[std::string(tenants::account_of(tenant))].executions +=
           static_cast<uint64_t>(std::max<int64_t>(rows.integer(1), 0));
     }
   }
-  for (auto& [account, sums] : found) {
+  for (auto& [account, sums] : match) {
     TRY(Statement newest,
         database.prepare("SELECT started_ms, uid, principal FROM executions WHERE account=? ORDER BY started_ms "
                          "DESC LIMIT 1"));
@@ -87,7 +87,7 @@ Journal::~Journal() {
     static_cast<void>(sealed);
     return write_clock(database, record);
   };
-  writer_->queue(std::move(seal), Writer::When::now, Writer::Promise::made);
+  writer_->queue(std::move(seal), Writer::When::now, Writer::Promise::acknowledged);
 }
 
 Result<> Journal::start_clock(Database& database) {
@@ -113,43 +113,43 @@ Result<> Journal::catch_up(Database& database) {
   return {};
 }
 
-Journal::Execution::Execution(Journal& journal, Begun begun, Writer::Ticket written)
-    : journal_(&journal), begun_(std::move(begun)), written_(std::move(written)) {}
+Journal::Execution::Execution(Journal& journal, StartedRow start, Writer::Ticket written)
+    : journal_(&journal), started_(std::move(start)), written_(std::move(written)) {}
 
 Journal::Execution::Execution(Execution&& other) noexcept
     : journal_(std::exchange(other.journal_, nullptr)),
-      begun_(std::move(other.begun_)),
+      started_(std::move(other.started_)),
       written_(std::move(other.written_)) {}
 
 Journal::Execution::~Execution() {
   if (journal_ == nullptr) return;
   Ended ended;
-  ended.id = begun_.id;
+  ended.id = started_.id;
   ended.outcome = "cancelled";
-  ended.wall_us = (now_ms() - begun_.at_ms) * 1000;
-  journal_->note_end(begun_, ended);
-  auto write = [begun = std::move(begun_), ended = std::move(ended)](Database& database) -> Result<> {
-    CHECKED(write_begun(database, begun));
+  ended.wall_us = (now_ms() - started_.at_ms) * 1000;
+  journal_->note_end(started_, ended);
+  auto write = [started = std::move(started_), ended = std::move(ended)](Database& database) -> Result<> {
+    CHECKED(write_started(database, started));
     return write_ended(database, ended);
   };
   journal_->writer_->queue(std::move(write));
 }
 
-Journal::Execution Journal::begin(Begun begun) {
+Journal::Execution Journal::begin(StartedRow start) {
   auto written =
-      writer_->queue([begun](Database& database) { return write_begun(database, begun); }, Writer::When::soon);
-  return Execution(*this, std::move(begun), std::move(written));
+      writer_->queue([start](Database& database) { return write_started(database, start); }, Writer::When::soon);
+  return Execution(*this, std::move(start), std::move(written));
 }
 
-Task<Result<>> Journal::begun(Execution& execution) {
-  writer_->hurry();
+Task<Result<>> Journal::started(Execution& execution) {
+  writer_->commit_now();
   auto written = co_await Writer::committed(execution.written_);
   if (!written) execution.journal_ = nullptr;
   co_return written;
 }
 
-void Journal::note_end(const Begun& begun, const Ended& ended) {
-  since_start_[begun.tenant].add(begun.language, ended);
+void Journal::note_end(const StartedRow& start, const Ended& ended) {
+  since_start_[start.tenant].add(start.language, ended);
   if (++records_ >= kSweepEvery) sweep();
 }
 
@@ -174,12 +174,12 @@ bool Journal::acknowledge(const Record& record) {
 }
 
 Task<Result<>> Journal::end(Execution execution, Ended ended) {
-  ended.id = execution.begun_.id;
+  ended.id = execution.started_.id;
   execution.journal_ = nullptr;
-  note_end(execution.begun_, ended);
-  Record record{next_record_++, Finished{std::move(execution.begun_), std::move(ended)}};
+  note_end(execution.started_, ended);
+  Record record{next_record_++, Finished{std::move(execution.started_), std::move(ended)}};
   if (acknowledge(record)) {
-    spooled_ = queue_record(std::move(record), Writer::When::soon, Writer::Promise::made);
+    spooled_ = queue_record(std::move(record), Writer::When::soon, Writer::Promise::acknowledged);
     co_return Result<>();
   }
   Writer::Ticket last = queue_record(std::move(record), Writer::When::now, Writer::Promise::open);
@@ -239,57 +239,57 @@ bool Journal::queue_entry(const AuditEntry& entry, Writer::Promise promise) {
 void Journal::write_left_out() {
   oldest_waiting_.reset();
   for (const auto& [share, backlog] : std::exchange(backlogs_, {}))
-    if (backlog.left_out) queue_entry(*backlog.left_out, Writer::Promise::made);
+    if (backlog.left_out) queue_entry(*backlog.left_out, Writer::Promise::acknowledged);
 }
 
 Task<Result<ExecutionStatistics>> Journal::statistics(std::string tenant) {
-  auto found = std::make_shared<ExecutionStatistics>();
-  auto read = [found, tenant = std::move(tenant)](Database& database) -> Result<> {
-    TRY(*found, read_statistics(database, tenant));
+  auto execution_statistics = std::make_shared<ExecutionStatistics>();
+  auto read = [execution_statistics, tenant = std::move(tenant)](Database& database) -> Result<> {
+    TRY(*execution_statistics, read_statistics(database, tenant));
     return {};
   };
   auto done = co_await Writer::committed(writer_->queue(std::move(read)));
   if (!done) co_return tl::unexpected<Error>(std::move(done).error());
-  co_return std::move(*found);
+  co_return std::move(*execution_statistics);
 }
 
 Task<Result<bool>> Journal::knows(std::string tenant, std::string id) {
-  auto found = std::make_shared<bool>(false);
-  auto read = [found, tenant = std::move(tenant), id = std::move(id)](Database& database) -> Result<> {
-    TRY(*found, has_execution(database, tenant, id));
+  auto count = std::make_shared<bool>(false);
+  auto read = [count, tenant = std::move(tenant), id = std::move(id)](Database& database) -> Result<> {
+    TRY(*count, has_execution(database, tenant, id));
     return {};
   };
   auto done = co_await Writer::committed(writer_->queue(std::move(read)));
   if (!done) co_return tl::unexpected<Error>(std::move(done).error());
-  co_return *found;
+  co_return *count;
 }
 
 Task<Result<std::optional<JournaledExecution>>> Journal::account(std::string tenant, std::string id) {
-  auto found = std::make_shared<std::optional<JournaledExecution>>();
-  auto read = [found, tenant = std::move(tenant), id = std::move(id)](Database& database) -> Result<> {
-    TRY(*found, read_account(database, tenant, id));
+  auto match = std::make_shared<std::optional<JournaledExecution>>();
+  auto read = [match, tenant = std::move(tenant), id = std::move(id)](Database& database) -> Result<> {
+    TRY(*match, read_account(database, tenant, id));
     return {};
   };
   auto done = co_await Writer::committed(writer_->queue(std::move(read)));
   if (!done) co_return tl::unexpected<Error>(std::move(done).error());
-  co_return std::move(*found);
+  co_return std::move(*match);
 }
 
 Task<Result<std::string>> Journal::receipt(std::string tenant, std::string id) {
-  auto found = std::make_shared<std::optional<std::string>>();
-  auto read = [found, tenant = std::move(tenant), id](Database& database) -> Result<> {
-    TRY(*found, read_receipt(database, tenant, id));
+  auto match = std::make_shared<std::optional<std::string>>();
+  auto read = [match, tenant = std::move(tenant), id](Database& database) -> Result<> {
+    TRY(*match, read_receipt(database, tenant, id));
     return {};
   };
   auto done = co_await Writer::committed(writer_->queue(std::move(read)));
   if (!done) co_return tl::unexpected<Error>(std::move(done).error());
-  if (!*found)
+  if (!*match)
     co_return fail(Code::not_found, "no execution '" + id + "' is known",
                    "use an execution_id from an answer of execute_code; the oldest are removed");
-  if ((*found)->empty())
+  if ((*match)->empty())
     co_return fail(Code::not_found, "execution '" + id + "' has no receipt",
                    "it is there when the execution has ended; one that got no jail has none");
-  co_return std::move(**found);
+  co_return std::move(**match);
 }
 
 void Journal::add_details(const std::string& id, ExecutionDetails details) {
@@ -299,43 +299,43 @@ void Journal::add_details(const std::string& id, ExecutionDetails details) {
 
 // Commits all queued work first. If that fails, the file is read as it is.
 Task<Result<>> Journal::read(Writer::Work work) {
-  const Writer::Work nothing = [](Database&) { return Result<>(); };
-  static_cast<void>(co_await run(nothing));
+  const Writer::Work empty = [](Database&) { return Result<>(); };
+  static_cast<void>(co_await run(empty));
   auto done = co_await reader_.run(std::move(work));
   co_return done;
 }
 
 Task<Result<HistoryPage>> Journal::history(HistoryFilter filter, uint32_t limit) {
-  auto found = std::make_shared<HistoryPage>();
-  const Writer::Work work = [found, filter = std::move(filter), limit](Database& database) -> Result<> {
-    TRY(*found, read_history(database, filter, limit));
+  auto page = std::make_shared<HistoryPage>();
+  const Writer::Work work = [page, filter = std::move(filter), limit](Database& database) -> Result<> {
+    TRY(*page, read_history(database, filter, limit));
     return {};
   };
   auto done = co_await read(work);
   if (!done) co_return tl::unexpected<Error>(std::move(done).error());
-  co_return std::move(*found);
+  co_return std::move(*page);
 }
 
 Task<Result<std::optional<ExecutionStory>>> Journal::story(std::string account, std::string prefix) {
-  auto found = std::make_shared<std::optional<ExecutionStory>>();
-  const Writer::Work work = [found, account, prefix](Database& database) -> Result<> {
-    TRY(*found, read_story(database, account, prefix));
+  auto match = std::make_shared<std::optional<ExecutionStory>>();
+  const Writer::Work work = [match, account, prefix](Database& database) -> Result<> {
+    TRY(*match, read_story(database, account, prefix));
     return {};
   };
   auto done = co_await read(work);
   if (!done) co_return tl::unexpected<Error>(std::move(done).error());
-  co_return std::move(*found);
+  co_return std::move(*match);
 }
 
 Task<Result<AuditHead>> Journal::head() {
-  auto found = std::make_shared<AuditHead>();
-  const Writer::Work work = [found](Database& database) -> Result<> {
-    TRY(*found, read_head(database));
+  auto audit_head = std::make_shared<AuditHead>();
+  const Writer::Work work = [audit_head](Database& database) -> Result<> {
+    TRY(*audit_head, read_head(database));
     return {};
   };
   auto done = co_await read(work);
   if (!done) co_return tl::unexpected<Error>(std::move(done).error());
-  co_return std::move(*found);
+  co_return std::move(*audit_head);
 }
 
 void Journal::forget(const std::string& tenant) {
@@ -344,39 +344,39 @@ void Journal::forget(const std::string& tenant) {
 }
 
 Task<Result<int64_t>> Journal::last_row() {
-  auto found = std::make_shared<int64_t>(0);
-  const Writer::Work work = [found](Database& database) -> Result<> {
-    TRY(*found, journal::last_row(database));
+  auto count = std::make_shared<int64_t>(0);
+  const Writer::Work work = [count](Database& database) -> Result<> {
+    TRY(*count, journal::last_row(database));
     return {};
   };
   auto done = co_await run(work);
   if (!done) co_return tl::unexpected<Error>(std::move(done).error());
-  co_return *found;
+  co_return *count;
 }
 
 Task<Result<uint64_t>> Journal::forget_account(std::string account, int64_t last_row) {
-  std::erase_if(since_start_, [&account](const auto& one) { return tenants::account_of(one.first) == account; });
+  std::erase_if(since_start_, [&account](const auto& item) { return tenants::account_of(item.first) == account; });
   uint64_t all = 0;
   for (;;) {
-    auto gone = std::make_shared<uint64_t>(0);
-    const Writer::Work work = [gone, account, last_row](Database& database) -> Result<> {
-      TRY(*gone, journal::forget_account(database, account, last_row, kSweepRows));
-      return *gone > 0 ? database.execute(kGiveBack) : Result<>();
+    auto removed = std::make_shared<uint64_t>(0);
+    const Writer::Work work = [removed, account, last_row](Database& database) -> Result<> {
+      TRY(*removed, journal::forget_account(database, account, last_row, kSweepRows));
+      return *removed > 0 ? database.execute(kGiveBack) : Result<>();
     };
     auto done = co_await run(work);
     if (!done) co_return tl::unexpected<Error>(std::move(done).error());
-    all += *gone;
-    if (*gone < kSweepRows) co_return all;
+    all += *removed;
+    if (*removed < kSweepRows) co_return all;
     co_await sleep_for(loop_, kSweepPause);
   }
 }
 
 Task<Result<std::map<std::string, Journal::AccountSums>>> Journal::accounts() {
-  auto found = std::make_shared<std::map<std::string, AccountSums>>();
-  const Writer::Work work = [found](Database& database) { return read_accounts(database, *found); };
+  auto match = std::make_shared<std::map<std::string, AccountSums>>();
+  const Writer::Work work = [match](Database& database) { return read_accounts(database, *match); };
   auto done = co_await read(work);
   if (!done) co_return tl::unexpected<Error>(std::move(done).error());
-  co_return std::move(*found);
+  co_return std::move(*match);
 }
 
 Task<Result<>> Journal::run(Writer::Work work) {
@@ -392,7 +392,7 @@ void Journal::look_at_clock() {
   const bool was_far = clock_->jump_ms() != 0;
   clock_->update(settings_.clocks());
   const bool is_far = clock_->jump_ms() != 0;
-  if (is_far != was_far && tell_clock_) tell_clock_(clock_->jump_ms());
+  if (is_far != was_far && report_clock_) report_clock_(clock_->jump_ms());
 }
 
 // An idle daemon writes the record seldom; a record that is older only makes data live longer.
@@ -440,7 +440,7 @@ Task<> Journal::sweep_in_steps() {
     auto done = co_await Writer::committed(writer_->queue(std::move(work)));
     if (!step->trouble.empty() && trouble_.empty()) {
       trouble_ = step->trouble;
-      if (tell_) tell_(trouble_);
+      if (report_) report_(trouble_);
     }
     if (!done || !step->more) break;
     co_await sleep_for(loop_, kSweepPause);

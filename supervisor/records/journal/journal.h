@@ -67,17 +67,17 @@ class Journal {
     Execution(Execution&& other) noexcept;
     Execution& operator=(Execution&&) = delete;
     ~Execution();
-    const std::string& id() const { return begun_.id; }
+    const std::string& id() const { return started_.id; }
 
    private:
     friend class Journal;
-    Execution(Journal& journal, Begun begun, Writer::Ticket written);
+    Execution(Journal& journal, StartedRow start, Writer::Ticket written);
     Journal* journal_;  // nullptr: ended, or moved from
-    Begun begun_;
+    StartedRow started_;
     Writer::Ticket written_;
   };
   // The Execution must not outlive the journal.
-  Execution begin(Begun begun);
+  Execution begin(StartedRow start);
   // Returns when the answer may be sent. Errors: the end could not be recorded, so the answer must not be sent.
   Task<Result<>> end(Execution execution, Ended ended);
   // Queues what is stored of an ended execution beside its row. Call it after end(): the answer does not wait for it.
@@ -87,7 +87,7 @@ class Journal {
   bool failing() const { return writer_->failing(); }
   // See Writer::on_full().
   void on_full(std::function<Task<bool>()> relieve) { writer_->on_full(std::move(relieve)); }
-  Task<Result<>> begun(Execution& execution);
+  Task<Result<>> started(Execution& execution);
 
   // Queues an audit entry. It is written with the next execution that ends, and within 20 ms.
   void audit(AuditEntry entry);
@@ -154,12 +154,12 @@ class Journal {
 
   // By how much the wall clock is far from the elapsed time; 0: it is near. `tell` is called when that begins or ends.
   int64_t clock_jump_ms() const { return clock_->jump_ms(); }
-  void on_clock(std::function<void(int64_t jump_ms)> tell) { tell_clock_ = std::move(tell); }
+  void on_clock(std::function<void(int64_t jump_ms)> notify) { report_clock_ = std::move(notify); }
 
   // A sentence about a file that was removed or replaced since the start; empty: all files are in place. `tell` is
   // called with it once.
   const std::string& trouble() const { return trouble_; }
-  void on_trouble(std::function<void(const std::string&)> tell) { tell_ = std::move(tell); }
+  void on_trouble(std::function<void(const std::string&)> notify) { report_ = std::move(notify); }
 
  private:
   Journal(Loop& loop, const std::string& folder, Settings settings, Spool spool)
@@ -172,7 +172,7 @@ class Journal {
   Result<> catch_up(Database& database);
   Writer::Ticket queue_record(Record record, Writer::When when, Writer::Promise promise);
   bool acknowledge(const Record& record);
-  void note_end(const Begun& begun, const Ended& ended);
+  void note_end(const StartedRow& start, const Ended& ended);
   bool queue_entry(const AuditEntry& entry, Writer::Promise promise);
   void write_left_out();
   void sweep();
@@ -185,7 +185,7 @@ class Journal {
   Settings settings_;
   std::unique_ptr<ElapsedClock> clock_;
   ClockRecord stored_clock_;
-  std::function<void(int64_t jump_ms)> tell_clock_;
+  std::function<void(int64_t jump_ms)> report_clock_;
   Spool spool_;
   int64_t next_record_ = 1;
   std::string unspooled_;             // lines of queued records that are not acknowledged
@@ -201,7 +201,7 @@ class Journal {
   std::optional<Deadline> next_sweep_;
   std::shared_ptr<const OwnFiles> files_;  // shared with the writer's thread
   std::string trouble_;
-  std::function<void(const std::string&)> tell_;
+  std::function<void(const std::string&)> report_;
   struct Backlog {  // since the writer last had an empty queue
     uint64_t queued = 0;
     std::optional<AuditEntry> left_out;

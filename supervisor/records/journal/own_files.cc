@@ -69,12 +69,12 @@ Result<OwnFiles> OwnFiles::note(const std::string& folder, const std::vector<std
 }
 
 std::string OwnFiles::trouble() const {
-  for (const Known& known : files_) {
-    const std::string path = folder_ + "/" + known.name;
+  for (const OwnFile& file : files_) {
+    const std::string path = folder_ + "/" + file.name;
     struct stat status {};
     const bool there = ::stat(path.c_str(), &status) == 0;
     if (!there && errno != ENOENT && errno != ENOTDIR) continue;  // the file may still be in place
-    if (!there || status.st_dev != known.device || status.st_ino != known.inode) return what_happened(there, path);
+    if (!there || status.st_dev != file.device || status.st_ino != file.inode) return what_happened(there, path);
   }
   return {};
 }

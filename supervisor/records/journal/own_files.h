@@ -25,14 +25,14 @@ class OwnFiles {
   std::string trouble() const;
 
  private:
-  struct Known {
+  struct OwnFile {
     std::string name;
     dev_t device;
     ino_t inode;
   };
   OwnFiles() = default;
   std::string folder_;
-  std::vector<Known> files_;
+  std::vector<OwnFile> files_;
   Fd list_;
 };
 

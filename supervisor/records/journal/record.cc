@@ -8,13 +8,13 @@ namespace {
 
 constexpr char kTable[] = "CREATE TABLE applied(last INTEGER NOT NULL); INSERT INTO applied VALUES(0);";
 constexpr int kMaxDepth = 3;
-constexpr size_t kBegunMembers = 6, kEndedMembers = 11, kAuditMembers = 7;  // members in the first release
+constexpr size_t kStartedMembers = 6, kEndedMembers = 11, kAuditMembers = 7;  // members in the first release
 
 // The members of each kind, in the order in which they are written and read.
 template <class Each>
-void each_member(Begun& begun, Each each) {
-  each(begun.id), each(begun.tenant), each(begun.language), each(begun.policy), each(begun.code_bytes);
-  each(begun.at_ms), each(begun.uid), each(begun.principal);
+void each_member(StartedRow& start, Each each) {
+  each(start.id), each(start.tenant), each(start.language), each(start.policy), each(start.code_bytes);
+  each(start.at_ms), each(start.uid), each(start.principal);
 }
 template <class Each>
 void each_member(Ended& ended, Each each) {
@@ -78,7 +78,7 @@ SchemaPart records_part() { return {"records", {kTable}}; }
 std::string to_line(const Record& record) {
   Json line = {{"n", record.number}};
   if (const auto* finished = std::get_if<Finished>(&record.what)) {
-    line["begun"] = to_array(finished->begun);
+    line["begun"] = to_array(finished->started);
     line["ended"] = to_array(finished->ended);
   } else {
     line["audit"] = to_array(std::get<AuditEntry>(record.what));
@@ -97,7 +97,7 @@ std::optional<Record> from_line(std::string_view line) {
     if (parsed->contains("audit")) {
       record.what = from_array<AuditEntry>(parsed->at("audit"), kAuditMembers);
     } else {
-      record.what = Finished{from_array<Begun>(parsed->at("begun"), kBegunMembers),
+      record.what = Finished{from_array<StartedRow>(parsed->at("begun"), kStartedMembers),
                              from_array<Ended>(parsed->at("ended"), kEndedMembers)};
     }
     return record;
@@ -117,7 +117,7 @@ Result<> apply(Database& database, const Record& record) {
   if (database.changed_rows() == 0) return {};
   if (const auto* entry = std::get_if<AuditEntry>(&record.what)) return append_audit(database, *entry);
   const auto& finished = std::get<Finished>(record.what);
-  CHECKED(write_begun(database, finished.begun));
+  CHECKED(write_started(database, finished.started));
   return write_ended(database, finished.ended);
 }
 

@@ -15,7 +15,7 @@ namespace journal {
 SchemaPart records_part();
 
 struct Finished {
-  Begun begun;  // repeated here: the row of the begin may be lost
+  StartedRow started;  // repeated here: the row of the begin may be lost
   Ended ended;
 };
 struct Record {

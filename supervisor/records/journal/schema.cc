@@ -52,10 +52,10 @@ Result<> check_readable(const std::string& path) {
 }
 
 Result<std::string> set_aside(const std::string& path) {
-  const std::string place = fmt::format("{}.set-aside-{}-{}", path, std::time(nullptr), ::getpid());
-  if (::rename(path.c_str(), place.c_str()) < 0) return fail_errno(errno, "rename " + path);
-  for (const char* beside : {"-wal", "-shm"}) ::rename((path + beside).c_str(), (place + beside).c_str());
-  return place;
+  const std::string location = fmt::format("{}.set-aside-{}-{}", path, std::time(nullptr), ::getpid());
+  if (::rename(path.c_str(), location.c_str()) < 0) return fail_errno(errno, "rename " + path);
+  for (const char* beside : {"-wal", "-shm"}) ::rename((path + beside).c_str(), (location + beside).c_str());
+  return location;
 }
 
 bool is_regular(const std::string& path) {
@@ -70,16 +70,16 @@ struct Tried {
 
 Result<Tried> try_open(const std::string& path, const std::vector<SchemaPart>& parts) {
   Tried tried;
-  auto said = [&tried](const Error& error) -> Result<Tried> {
+  auto reply = [&tried](const Error& error) -> Result<Tried> {
     // An error of the disk or the folder would also stop a new file.
     if (error.code != Code::internal) return tl::unexpected<Error>(error);
     tried.objection = error.what;
     return std::move(tried);
   };
   auto opened = Database::open(path);
-  if (!opened) return said(opened.error());
+  if (!opened) return reply(opened.error());
   auto why = objection(*opened);
-  if (!why) return said(why.error());
+  if (!why) return reply(why.error());
   if (*why) {
     tried.objection = **why;
     return tried;
@@ -105,9 +105,9 @@ Result<> migrate(Database& database, const std::vector<SchemaPart>& parts) {
   for (const SchemaPart& part : parts) {
     size_t version = 0;
     {
-      TRY(Statement known, database.prepare("SELECT version FROM parts WHERE name=?"));
-      TRY(bool row, known.bind(part.name).step());
-      if (row) version = static_cast<size_t>(known.integer(0));
+      TRY(Statement statement, database.prepare("SELECT version FROM parts WHERE name=?"));
+      TRY(bool row, statement.bind(part.name).step());
+      if (row) version = static_cast<size_t>(statement.integer(0));
     }
     if (version > part.steps.size())
       return fail(Code::unavailable, fmt::format("{}: '{}' has version {}, this version of Warder knows {}",
@@ -125,11 +125,11 @@ Result<Opened> open_checked(const std::string& path, const std::vector<SchemaPar
   if (tried.database) return Opened{*std::move(tried.database), {}};
   if (!existed) return fail(Code::internal, fmt::format("{} cannot be made: {}", path, tried.objection));
   CHECKED(check_readable(path));
-  TRY(std::string place, set_aside(path));
-  TRY(Tried again, try_open(path, parts));
-  if (!again.database) return fail(Code::internal, fmt::format("{} cannot be made: {}", path, again.objection));
-  return Opened{*std::move(again.database),
-                fmt::format("{} is not used: {}; it was renamed to {}", path, tried.objection, place)};
+  TRY(std::string location, set_aside(path));
+  TRY(Tried retry, try_open(path, parts));
+  if (!retry.database) return fail(Code::internal, fmt::format("{} cannot be made: {}", path, retry.objection));
+  return Opened{*std::move(retry.database),
+                fmt::format("{} is not used: {}; it was renamed to {}", path, tried.objection, location)};
 }
 
 }  // namespace journal

@@ -107,17 +107,17 @@ Task<Result<>> TaskRows::end(tasks::StoredTask task, std::string result) {
 }
 
 Task<Result<std::string>> TaskRows::result(std::string id) {
-  auto found = std::make_shared<std::optional<std::string>>();
-  const Writer::Work work = [table = table_, found, id = std::move(id)](Database& database) -> Result<> {
+  auto match = std::make_shared<std::optional<std::string>>();
+  const Writer::Work work = [table = table_, match, id = std::move(id)](Database& database) -> Result<> {
     TRY(Statement rows, database.prepare(statements_of(table).result));
     TRY(bool row, rows.bind(id).step());
-    if (row) *found = rows.text(0);
+    if (row) *match = rows.text(0);
     return {};
   };
   auto done = co_await journal_.read(work);
   if (!done) co_return tl::unexpected<Error>(std::move(done).error());
-  if (!*found) co_return fail(Code::not_found, "no result of this task is stored");
-  co_return **std::move(found);
+  if (!*match) co_return fail(Code::not_found, "no result of this task is stored");
+  co_return **std::move(match);
 }
 
 void TaskRows::remove(std::vector<std::string> ids) {

@@ -150,15 +150,15 @@ uint64_t estimated_tokens(std::string_view text) { return estimated_tokens(text.
 uint64_t estimated_tokens(uint64_t bytes, std::string_view sample) {
   if (sample.empty()) return cautious_tokens(bytes);
   double tokens = 0;
-  size_t looked_at = sample.size();
+  size_t sampled_bytes = sample.size();
   if (sample.size() <= kWindow * kWindows) {
     tokens = Reader(sample).read();
   } else {
-    looked_at = kWindow * kWindows;
+    sampled_bytes = kWindow * kWindows;
     for (size_t i = 0; i < kWindows; i++)
       tokens += Reader(sample.substr((sample.size() - kWindow) / (kWindows - 1) * i, kWindow)).read();
   }
-  return static_cast<uint64_t>(std::llround(tokens * static_cast<double>(bytes) / static_cast<double>(looked_at)));
+  return static_cast<uint64_t>(std::llround(tokens * static_cast<double>(bytes) / static_cast<double>(sampled_bytes)));
 }
 
 }  // namespace journal

@@ -56,8 +56,8 @@ StoredWorkflow workflow_of(const Statement& row, int first) {
 Result<std::optional<StoredWorkflow>> find_workflow(Database& database, const WorkflowId& id) {
   TRY(Statement row, database.prepare("SELECT run, execution, created_ms, updated_ms, expires_ms, steps, bytes "
                                       "FROM workflows WHERE tenant=? AND name=?"));
-  TRY(bool found, row.bind(id.tenant).bind(id.name).step());
-  if (!found) return std::optional<StoredWorkflow>();
+  TRY(bool count, row.bind(id.tenant).bind(id.name).step());
+  if (!count) return std::optional<StoredWorkflow>();
   return std::optional(workflow_of(row, 0));
 }
 
@@ -66,8 +66,8 @@ struct WorkflowSums {
 };
 Result<WorkflowSums> sums_of(Database& database, const std::string& tenant) {
   TRY(Statement row, database.prepare("SELECT count(*), total(bytes) FROM workflows WHERE tenant=?"));
-  TRY(bool found, row.bind(tenant).step());
-  if (!found) return WorkflowSums{};
+  TRY(bool count, row.bind(tenant).step());
+  if (!count) return WorkflowSums{};
   return WorkflowSums{static_cast<uint64_t>(row.integer(0)), static_cast<uint64_t>(row.integer(1))};
 }
 
@@ -95,8 +95,8 @@ Result<> open_workflow(Database& database, const WorkflowId& id, const StoredWor
 Result<std::optional<int64_t>> bytes_of_step(Database& database, const WorkflowId& id, uint32_t position) {
   TRY(Statement row, database.prepare("SELECT length(CAST(value AS BLOB)) + length(CAST(inputs AS BLOB)) "
                                       "FROM workflow_steps WHERE tenant=? AND workflow=? AND position=?"));
-  TRY(bool found, row.bind(id.tenant).bind(id.name).bind(position).step());
-  return found ? std::optional(row.integer(0)) : std::nullopt;
+  TRY(bool count, row.bind(id.tenant).bind(id.name).bind(position).step());
+  return count ? std::optional(row.integer(0)) : std::nullopt;
 }
 
 Result<uint64_t> put_step(Database& database, const WorkflowId& id, const StoredStep& step, int64_t expires_ms,
@@ -151,12 +151,12 @@ StoredStep step_of(const Statement& row) {
   return step;
 }
 
-Result<std::vector<StoredStep>> read_steps(Database& database, const WorkflowId& id, uint32_t first, uint32_t most,
+Result<std::vector<StoredStep>> read_steps(Database& database, const WorkflowId& id, uint32_t first, uint32_t max,
                                            uint64_t max_bytes) {
   TRY(Statement rows, database.prepare("SELECT position, name, state, attempts, execution, ended_ms, value, inputs "
                                        "FROM workflow_steps WHERE tenant=? AND workflow=? AND position>=? "
                                        "ORDER BY position LIMIT ?"));
-  rows.bind(id.tenant).bind(id.name).bind(first).bind(most);
+  rows.bind(id.tenant).bind(id.name).bind(first).bind(max);
   std::vector<StoredStep> all;
   for (uint64_t bytes = 0; bytes < max_bytes;) {
     TRY(bool row, rows.step());
@@ -168,13 +168,13 @@ Result<std::vector<StoredStep>> read_steps(Database& database, const WorkflowId&
 }
 
 Result<std::vector<workflows::WorkflowDisk::StepHead>> read_heads(Database& database, const WorkflowId& id,
-                                                                  uint32_t first, uint32_t most) {
+                                                                  uint32_t first, uint32_t max) {
   TRY(Statement rows,
       database.prepare("SELECT position, name, state, attempts, execution, ended_ms, "
                        "CASE state WHEN 'failed' THEN value ELSE '' END, inputs, length(CAST(value AS BLOB)) "
                        "FROM workflow_steps WHERE tenant=? AND workflow=? AND position>=? "
                        "ORDER BY position LIMIT ?"));
-  rows.bind(id.tenant).bind(id.name).bind(first).bind(most);
+  rows.bind(id.tenant).bind(id.name).bind(first).bind(max);
   std::vector<workflows::WorkflowDisk::StepHead> all;
   for (;;) {
     TRY(bool row, rows.step());
@@ -203,7 +203,7 @@ Result<> forget_workflows(Database& database, const std::string& tenant) {
   return {};
 }
 
-Result<uint64_t> expire_workflows(Database& database, int64_t retention_ms, const std::set<WorkflowId>& held) {
+Result<uint64_t> expire_workflows(Database& database, int64_t retention_ms, const std::set<WorkflowId>& workflow_ids) {
   std::vector<WorkflowId> old;
   {
     TRY(Statement rows, database.prepare("SELECT tenant, name FROM workflows WHERE expires_ms<=? LIMIT 500"));
@@ -212,7 +212,7 @@ Result<uint64_t> expire_workflows(Database& database, int64_t retention_ms, cons
       TRY(bool row, rows.step());
       if (!row) break;
       WorkflowId id{rows.text(0), rows.text(1)};
-      if (!held.contains(id)) old.push_back(std::move(id));
+      if (!workflow_ids.contains(id)) old.push_back(std::move(id));
     }
   }
   for (const WorkflowId& id : old) CHECKED(remove_workflow(database, id));
@@ -223,15 +223,15 @@ Result<uint64_t> expire_workflows(Database& database, int64_t retention_ms, cons
 enum class Side { write, read };
 template <class T>
 Task<Result<T>> answer_of(Journal& journal, Side side, std::function<Result<T>(Database&)> work) {
-  auto found = std::make_shared<T>();
-  const Writer::Work job = [found, work = std::move(work)](Database& database) -> Result<> {
-    TRY(*found, work(database));
+  auto match = std::make_shared<T>();
+  const Writer::Work job = [match, work = std::move(work)](Database& database) -> Result<> {
+    TRY(*match, work(database));
     return {};
   };
   auto doing = side == Side::write ? journal.run(job) : journal.read(job);
   auto done = co_await std::move(doing);
   if (!done) co_return tl::unexpected<Error>(std::move(done).error());
-  co_return std::move(*found);
+  co_return std::move(*match);
 }
 
 }  // namespace
@@ -250,8 +250,8 @@ Result<std::vector<std::string>> read_run_executions(Database& database) {
 
 Result<std::string> read_hash_secret(Database& database) {
   TRY(Statement row, database.prepare("SELECT secret FROM workflow_hash_secret"));
-  TRY(bool found, row.step());
-  return found ? row.blob(0) : std::string();
+  TRY(bool count, row.step());
+  return count ? row.blob(0) : std::string();
 }
 
 Task<Result<workflows::WorkflowDisk::Opened>> WorkflowRows::open(WorkflowId id, StoredWorkflow fresh,
@@ -272,18 +272,18 @@ Task<Result<uint64_t>> WorkflowRows::put(WorkflowId id, StoredStep step, int64_t
                              });
 }
 
-Task<Result<std::vector<StoredStep>>> WorkflowRows::steps(WorkflowId id, uint32_t first, uint32_t most,
+Task<Result<std::vector<StoredStep>>> WorkflowRows::steps(WorkflowId id, uint32_t first, uint32_t max,
                                                           uint64_t max_bytes) {
   return answer_of<std::vector<StoredStep>>(journal_, Side::read,
-                                            [id = std::move(id), first, most, max_bytes](Database& database) {
-                                              return read_steps(database, id, first, most, max_bytes);
+                                            [id = std::move(id), first, max, max_bytes](Database& database) {
+                                              return read_steps(database, id, first, max, max_bytes);
                                             });
 }
 
 Task<Result<std::vector<workflows::WorkflowDisk::StepHead>>> WorkflowRows::heads(WorkflowId id, uint32_t first,
-                                                                                 uint32_t most) {
-  return answer_of<std::vector<StepHead>>(journal_, Side::read, [id = std::move(id), first, most](Database& database) {
-    return read_heads(database, id, first, most);
+                                                                                 uint32_t max) {
+  return answer_of<std::vector<StepHead>>(journal_, Side::read, [id = std::move(id), first, max](Database& database) {
+    return read_heads(database, id, first, max);
   });
 }
 
@@ -337,8 +337,8 @@ Task<Result<std::optional<workflows::StoredRun>>> WorkflowRows::find_run(std::st
       journal_, Side::read, [execution = std::move(execution)](Database& database) -> Result<Found> {
         TRY(Statement row, database.prepare("SELECT tenant, workflow, caller, arguments, resumes FROM workflow_runs "
                                             "WHERE execution=?"));
-        TRY(bool found, row.bind(execution).step());
-        if (!found) return Found();
+        TRY(bool count, row.bind(execution).step());
+        if (!count) return Found();
         workflows::StoredRun run;
         run.execution = execution;
         run.workflow = {row.text(0), row.text(1)};
@@ -365,11 +365,11 @@ void WorkflowRows::end_run(std::string execution) {
   journal_.queue(std::move(work), Writer::When::soon);
 }
 
-Task<Result<uint64_t>> WorkflowRows::expire(int64_t retention_ms, std::vector<WorkflowId> held) {
-  return answer_of<uint64_t>(journal_, Side::write,
-                             [retention_ms, held = std::set<WorkflowId>(held.begin(), held.end())](Database& database) {
-                               return expire_workflows(database, retention_ms, held);
-                             });
+Task<Result<uint64_t>> WorkflowRows::expire(int64_t retention_ms, std::vector<WorkflowId> workflow_ids) {
+  return answer_of<uint64_t>(
+      journal_, Side::write,
+      [retention_ms, workflow_ids = std::set<WorkflowId>(workflow_ids.begin(), workflow_ids.end())](
+          Database& database) { return expire_workflows(database, retention_ms, workflow_ids); });
 }
 
 }  // namespace journal

@@ -16,9 +16,9 @@ class WorkflowRows : public workflows::WorkflowDisk {
   Task<Result<uint64_t>> put(workflows::WorkflowId id, workflows::StoredStep step, int64_t expires_ms,
                              workflows::WorkflowLimits limits) override;
   std::string_view hash_secret() const override { return journal_.hash_secret(); }
-  Task<Result<std::vector<workflows::StoredStep>>> steps(workflows::WorkflowId id, uint32_t first, uint32_t most,
+  Task<Result<std::vector<workflows::StoredStep>>> steps(workflows::WorkflowId id, uint32_t first, uint32_t max,
                                                          uint64_t max_bytes) override;
-  Task<Result<std::vector<StepHead>>> heads(workflows::WorkflowId id, uint32_t first, uint32_t most) override;
+  Task<Result<std::vector<StepHead>>> heads(workflows::WorkflowId id, uint32_t first, uint32_t max) override;
   Task<Result<std::optional<workflows::StoredWorkflow>>> find(workflows::WorkflowId id) override;
   Task<Result<std::vector<Listed>>> list(std::string tenant) override;
   Task<Result<Removed>> remove(workflows::WorkflowId id) override;
@@ -27,7 +27,7 @@ class WorkflowRows : public workflows::WorkflowDisk {
   Task<Result<std::optional<workflows::StoredRun>>> find_run(std::string execution) override;
   Task<Result<>> resume_run(std::string before, std::string execution) override;
   void end_run(std::string execution) override;
-  Task<Result<uint64_t>> expire(int64_t retention_ms, std::vector<workflows::WorkflowId> held) override;
+  Task<Result<uint64_t>> expire(int64_t retention_ms, std::vector<workflows::WorkflowId> workflow_ids) override;
 
  private:
   Journal& journal_;

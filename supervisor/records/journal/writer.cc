@@ -55,7 +55,7 @@ struct Writer::Commit {
   Group group;
   Group again = {};  // promised work of a failed commit, for another try
   Result<> result = {};
-  bool is_begun = false;
+  bool is_started = false;
   bool may_wait = false;     // for space: the work stays undone when there is no space
   bool lacks_space = false;  // it was not done for that reason
 
@@ -73,9 +73,10 @@ Result<std::unique_ptr<Writer>> Writer::start(Loop& loop, Database database, Dur
 Writer::~Writer() {
   tasks_.cancel_all();
   thread_.reset();  // finishes the commit that it has begun
-  if (commit_ && commit_->is_begun) give_back(*commit_);
-  Commit last{std::exchange(again_, {})};
-  if (commit_ && !commit_->is_begun) last.group.insert(last.group.end(), commit_->group.begin(), commit_->group.end());
+  if (commit_ && commit_->is_started) give_back(*commit_);
+  Commit last{std::exchange(retries_, {})};
+  if (commit_ && !commit_->is_started)
+    last.group.insert(last.group.end(), commit_->group.begin(), commit_->group.end());
   last.group.insert(last.group.end(), queued_.begin(), queued_.end());
   // Acknowledged ends of executions are also in the spool, so a failure here does not lose them.
   if (!last.group.empty()) last.run(database_);
@@ -94,12 +95,12 @@ Writer::Ticket Writer::queue(Work work, When when, Promise promise) {
     return ticket;
   }
   queued_.push_back(ticket);
-  if (when == When::now) hurry();
-  if (when == When::soon && !soon_) soon_.emplace(loop_, kSoon, [this] { hurry(); });
+  if (when == When::now) commit_now();
+  if (when == When::soon && !soon_) soon_.emplace(loop_, kSoon, [this] { commit_now(); });
   return ticket;
 }
 
-void Writer::hurry() {
+void Writer::commit_now() {
   soon_.reset();
   if (!is_writing_ && !queued_.empty()) tasks_.spawn(write());
 }
@@ -115,7 +116,7 @@ Task<> Writer::write() {
   is_writing_ = true;
   do {
     commit_ = std::make_shared<Commit>();
-    commit_->group = std::exchange(again_, {});
+    commit_->group = std::exchange(retries_, {});
     commit_->group.insert(commit_->group.end(), queued_.begin(), queued_.end());
     queued_.clear();
     const WorkerThread::Job job = [this, commit = commit_]() -> Result<> {
@@ -137,7 +138,7 @@ Task<> Writer::write() {
   } while (!queued_.empty());
   is_writing_ = false;
   retry_.reset();
-  if (!again_.empty()) {
+  if (!retries_.empty()) {
     retry_.emplace(loop_, kRetryEvery, [this] {
       if (!is_writing_) tasks_.spawn(write());
     });
@@ -147,7 +148,7 @@ Task<> Writer::write() {
 // Takes over the result of a commit that the thread ran.
 void Writer::give_back(Commit& commit) {
   failing_ = !commit.result;
-  again_ = std::move(commit.again);
+  retries_ = std::move(commit.again);
   if (failing_) return;
   commits_++;
   is_behind_ = durability_ == Durability::buffered;
@@ -165,7 +166,7 @@ Task<> Writer::catch_up() {
 
 // Afterwards every ticket that stays in the group has its result.
 void Writer::Commit::run(Database& database) {
-  is_begun = true;
+  is_started = true;
   lacks_space = false;
   const disk_faults::FaultCounts before = disk_faults::noted();
   try {
@@ -177,7 +178,7 @@ void Writer::Commit::run(Database& database) {
   const bool has_failed = !result || (group.size() == 1 && !group.front()->result);
   if (has_failed && may_wait && faults.count != before.count && faults.last == ENOSPC) {
     lacks_space = true;
-    is_begun = false;
+    is_started = false;
     return;
   }
   if (!result) {
@@ -198,7 +199,7 @@ Result<> Writer::Commit::commit_all(Database& database) {
   for (const Ticket& ticket : group) {
     if (!is_alone) CHECKED(database.run("SAVEPOINT work"));
     ticket->result = do_work(ticket->work, database);
-    if (ticket->promise == Promise::made && is_of_disk(ticket->result)) return ticket->result;
+    if (ticket->promise == Promise::acknowledged && is_of_disk(ticket->result)) return ticket->result;
     if (is_alone) {
       if (!ticket->result) return {};  // rolled back with the transaction
       break;

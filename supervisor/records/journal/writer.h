@@ -42,14 +42,14 @@ class Writer {
 
   // soon: within kSoon, together with later work; now: at once, with all work before it.
   enum class When { now, soon };
-  enum class Promise { open, made };  // made: the work was acknowledged already
+  enum class Promise { open, acknowledged };  // made: the work was acknowledged already
   // Queues work; never waits. Open work is refused (exhausted) while kMaxWaiting pieces are queued, because
   // the disk is too slow. Promised work is never refused: its owner bounds it.
   Ticket queue(Work work, When when = When::now, Promise promise = Promise::open);
   // Whether the work of that ticket, and all work before it, is committed or has failed.
   static bool is_done(const Ticket& ticket);
   // Starts the work that is queued for soon now.
-  void hurry();
+  void commit_now();
   // Called on the loop when a commit found no space on the disk. True: there may be space now, and the same commit is
   // tried once more before its work fails. The objects that `relieve` uses must outlive the writer, or the writer's use
   // of the loop.
@@ -77,7 +77,7 @@ class Writer {
   Database database_;  // used by the thread while there is one
   std::unique_ptr<WorkerThread> thread_;
   Group queued_;
-  Group again_;                     // promised work of a failed commit
+  Group retries_;                   // promised work of a failed commit
   std::shared_ptr<Commit> commit_;  // the commit that the thread runs
   bool is_writing_ = false;         // write() runs
   bool is_behind_ = false;          // commits have not reached the disk

@@ -28,7 +28,7 @@ Result<Fd> open_headers(const Collector& collector, const std::string& credentia
 
 Result<Collector> parse_collector(const std::string& named) {
   Collector collector;
-  collector.shown = collector.url = named;
+  collector.displayed = collector.url = named;
   if (named.starts_with(kSocket)) {
     const size_t mark = std::min(named.find('#'), named.size());
     collector.socket = named.substr(kSocket.size(), mark - kSocket.size());
@@ -45,9 +45,9 @@ Result<Collector> parse_collector(const std::string& named) {
   if (collector.url.find_first_of("?#") != std::string::npos)
     return fail(Code::invalid, fmt::format("{}: a query or a fragment is not supported", named),
                 "leave out the part that begins with ? or #");
-  auto place = http::parse_url(collector.url);
-  if (!place) {
-    Error error = std::move(place).error().within(named);
+  auto url = http::parse_url(collector.url);
+  if (!url) {
+    Error error = std::move(url).error().within(named);
     error.hint += ", or unix:///SOCKET";
     return tl::unexpected<Error>(std::move(error));
   }
@@ -79,11 +79,11 @@ Result<http::Headers> parse_headers(std::string_view text) {
 }
 
 Result<> load_headers(Collector& collector, const std::string& credentials) {
-  const std::string context = "headers for " + collector.shown;
+  const std::string context = "headers for " + collector.displayed;
   auto file = open_headers(collector, credentials);
   if (!file) return tl::unexpected<Error>(std::move(file).error().within(context));
   if (!*file) return {};
-  auto text = read_whole(file->get(), kMaxFile);
+  auto text = read_complete(file->get(), kMaxFile);
   if (!text) return tl::unexpected<Error>(std::move(text).error().within(context));
   auto headers = parse_headers(*text);
   if (!headers) return tl::unexpected<Error>(std::move(headers).error().within(context));

@@ -12,7 +12,7 @@
 namespace traces {
 
 struct Collector {
-  std::string shown;         // the address as it was configured
+  std::string displayed;     // the address as it was configured
   std::string url;           // target of the POST requests
   std::string socket;        // a Unix socket that replaces the URL's host; may be empty
   std::string headers_file;  // empty: the credential, if it exists

@@ -47,29 +47,30 @@ size_t rejected_in(const std::string& body, size_t spans) {
 }  // namespace
 
 Judgement judge(const Result<http::HttpReply>& reply, size_t spans) {
-  using What = Judgement::What;
+  using Verdict = Judgement::Verdict;
   if (!reply) {
     const Error& error = reply.error();
     // The reply was too large or invalid, and would be again: no retry.
     const bool flood = error.code == Code::exhausted || error.code == Code::invalid;
-    return {flood ? What::refused : What::again, 0, -1ms, error.what + (error.hint.empty() ? "" : "; " + error.hint)};
+    return {flood ? Verdict::refused : Verdict::again, 0, -1ms,
+            error.what + (error.hint.empty() ? "" : "; " + error.hint)};
   }
   const int status = reply->head.status;
   const std::string why = fmt::format("HTTP status {}", status);
   if (status >= 200 && status < 300) {
     const size_t rejected = rejected_in(reply->body, spans);
-    return {What::taken, rejected, -1ms, rejected > 0 ? "it rejects some spans" : ""};
+    return {Verdict::accepted, rejected, -1ms, rejected > 0 ? "it rejects some spans" : ""};
   }
   if (std::find(std::begin(kRetryable), std::end(kRetryable), status) == std::end(kRetryable))
-    return {What::refused, 0, -1ms, why};
-  return {What::again, 0, retry_after(reply->head.header("retry-after")), why};
+    return {Verdict::refused, 0, -1ms, why};
+  return {Verdict::again, 0, retry_after(reply->head.header("retry-after")), why};
 }
 
 std::chrono::milliseconds back_off(unsigned failures) {
   constexpr int64_t kFirst = 1000, kMax = 32'000;
-  const int64_t whole = std::min(kFirst << std::min(failures - 1, 8U), kMax);
+  const int64_t full = std::min(kFirst << std::min(failures - 1, 8U), kMax);
   const int64_t chance = std::stoll(random_hex(2), nullptr, 16);  // of 65,536
-  return std::chrono::milliseconds(whole / 2 + whole / 2 * chance / 65'536);
+  return std::chrono::milliseconds(full / 2 + full / 2 * chance / 65'536);
 }
 
 }  // namespace traces

@@ -11,7 +11,7 @@
 namespace traces {
 
 struct Judgement {
-  enum class What { taken, again, refused } what = What::taken;
+  enum class Verdict { accepted, again, refused } verdict = Verdict::accepted;
   size_t rejected = 0;                  // rejected spans of a batch that was taken
   std::chrono::milliseconds pause{-1};  // the pause that the reply asks for; -1: no pause is given
   std::string why;                      // empty: all spans were taken

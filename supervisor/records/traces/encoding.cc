@@ -39,7 +39,7 @@ void append_span(std::string& out, const Span& span) {
   if (!span.state.empty()) append_text(out += ',', "traceState", span.state);
   append_text(out += ',', "name", span.name);
   out += fmt::format(R"(,"kind":{},"startTimeUnixNano":"{}","endTimeUnixNano":"{}")", static_cast<int>(span.kind),
-                     span.begun_ns, span.ended_ns);
+                     span.started_ns, span.ended_ns);
   out += R"(,"attributes":[)";
   for (const auto& [key, value] : span.attributes) append_attribute(out, key, value);
   out += ']';

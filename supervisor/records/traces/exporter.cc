@@ -35,7 +35,7 @@ Exporter::Exporter(Loop& loop, Collector collector)
 // The caller is in the middle of an answer, so the work is done in a later turn of the loop.
 void Exporter::added() {
   if (over_) queue_.counts.dropped += queue_.take(1).size();
-  if (queue_.counts.dropped > told_) complain();
+  if (queue_.counts.dropped > reported_) complain();
   if (over_) return;
   if (gathering_ && queue_.size() >= kBatch) wake();
   if (!std::exchange(running_, true)) tasks_.spawn(run());
@@ -66,20 +66,20 @@ Task<> Exporter::deliver(std::vector<Span> batch) {
     const Judgement judged = judge(reply, spans);
     const bool recovered = !trouble_.empty() && judged.why.empty();
     trouble_ = judged.why;
-    if (judged.what == Judgement::What::taken) {
+    if (judged.verdict == Judgement::Verdict::accepted) {
       queue_.counts.exported += spans - judged.rejected;
       if (judged.rejected > 0) lose(judged.rejected);
-      if (recovered) log_debug("traces: {} accepts spans again", collector_.shown);
+      if (recovered) log_debug("traces: {} accepts spans again", collector_.displayed);
       co_return;
     }
-    if (judged.what == Judgement::What::refused || hurries_ || tries == kMaxTries) {
+    if (judged.verdict == Judgement::Verdict::refused || hurries_ || tries == kMaxTries) {
       lose(spans);
       co_return;
     }
     complain();
-    auto most = judged.pause;
-    if (most.count() < 0) most = back_off(tries);
-    co_await pause(most);
+    auto max = judged.pause;
+    if (max.count() < 0) max = back_off(tries);
+    co_await pause(max);
   }
 }
 
@@ -109,10 +109,10 @@ http::ClientRequest Exporter::request_of(const std::vector<Span>& batch) const {
 }
 
 // Waits for that time, or until wake().
-Task<> Exporter::pause(std::chrono::milliseconds most) {
+Task<> Exporter::pause(std::chrono::milliseconds max) {
   OneShot<> over(loop_);
   pausing_ = over.resolver();
-  const Deadline late(loop_, most, [end = over.resolver()] { end.resolve_now(); });
+  const Deadline late(loop_, max, [end = over.resolver()] { end.resolve_now(); });
   co_await over;
 }
 
@@ -130,12 +130,13 @@ void Exporter::complain() {
 
 void Exporter::say() {
   has_more_to_say_ = false;
-  const uint64_t lost = queue_.counts.dropped - std::exchange(told_, queue_.counts.dropped);
+  const uint64_t lost = queue_.counts.dropped - std::exchange(reported_, queue_.counts.dropped);
   const std::string why = trouble_.empty() ? "there are more spans than the collector accepts" : trouble_;
   if (lost == 0) {
-    log_warning("traces: {}: {}; the daemon tries again", collector_.shown, why);
+    log_warning("traces: {}: {}; the daemon tries again", collector_.displayed, why);
   } else {
-    log_warning("traces: {}: {}; {} spans were dropped, {} in all", collector_.shown, why, lost, queue_.counts.dropped);
+    log_warning("traces: {}: {}; {} spans were dropped, {} in all", collector_.displayed, why, lost,
+                queue_.counts.dropped);
   }
   quiet_.emplace(loop_, kBetweenLines, [this] {
     quiet_.reset();
@@ -154,9 +155,9 @@ Task<> Exporter::finish(std::chrono::milliseconds limit) {
   }
   over_ = true;
   tasks_.cancel_all();
-  const size_t left = in_flight_ + queue_.take(queue_.size()).size();
-  queue_.counts.dropped += left;
-  if (queue_.counts.dropped > told_) say();
+  const size_t remaining = in_flight_ + queue_.take(queue_.size()).size();
+  queue_.counts.dropped += remaining;
+  if (queue_.counts.dropped > reported_) say();
 }
 
 }  // namespace traces

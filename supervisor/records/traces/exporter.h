@@ -40,7 +40,7 @@ class Exporter {
   Task<> deliver(std::vector<Span> batch);
   Task<Result<http::HttpReply>> post(http::ClientRequest request);
   http::ClientRequest request_of(const std::vector<Span>& batch) const;
-  Task<> pause(std::chrono::milliseconds most);
+  Task<> pause(std::chrono::milliseconds max);
   void wake();
   void lose(size_t spans);
   void complain();
@@ -57,7 +57,7 @@ class Exporter {
   OneShot<>::Resolver pausing_;    // ends the pause of run()
   OneShot<>::Resolver finishing_;  // ends the wait of finish()
   std::string trouble_;
-  uint64_t told_ = 0;              // dropped spans that the log has reported
+  uint64_t reported_ = 0;          // dropped spans that the log has reported
   std::optional<Deadline> quiet_;  // set for a minute after each line in the log
   bool has_more_to_say_ = false;
   Scope tasks_;  // last: cancelled first

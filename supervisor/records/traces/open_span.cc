@@ -38,14 +38,14 @@ OpenSpan::OpenSpan(Queue* queue, const TraceContext& parent, SpanKind kind, std:
   // Unknown flags must not be passed on.
   const int flags = first ? kSampled : std::stoi(parent.parent.flags(), nullptr, 16) & (kSampled | kRandom);
   context_.parent.text = fmt::format("00-{}-{}-{:02x}", span_.trace_id, span_.id, flags);
-  span_.begun_ns = now_ns();
-  begun_ = Monotonic::now();
+  span_.started_ns = now_ns();
+  started_ = Monotonic::now();
 }
 
 OpenSpan::~OpenSpan() {
   if (!queue_) return;
   // The duration comes from the monotonic clock: the wall clock may be set back meanwhile.
-  span_.ended_ns = span_.begun_ns + std::chrono::nanoseconds(Monotonic::now() - begun_).count();
+  span_.ended_ns = span_.started_ns + std::chrono::nanoseconds(Monotonic::now() - started_).count();
   queue_->add(std::move(span_));
 }
 

@@ -37,7 +37,7 @@ class OpenSpan {
   Queue* queue_;
   TraceContext context_;
   Span span_;
-  Monotonic::time_point begun_;
+  Monotonic::time_point started_;
 };
 
 }  // namespace traces

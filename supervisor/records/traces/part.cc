@@ -18,7 +18,7 @@ class TracesPart final : public Part, public Drainer, public FindingSource, publ
   static Result<std::unique_ptr<TracesPart>> open(Loop& loop, Options& options) {
     std::unique_ptr<Exporter> exporter;
     if (auto collector = std::exchange(options.traces, std::nullopt)) {
-      log_info("traces: spans go to {}", collector->shown);
+      log_info("traces: spans go to {}", collector->displayed);
       exporter = std::make_unique<Exporter>(loop, *std::move(collector));
     }
     return std::make_unique<TracesPart>(std::move(exporter));
@@ -32,7 +32,7 @@ class TracesPart final : public Part, public Drainer, public FindingSource, publ
   Task<doctor::Findings> examine() override {
     if (!exporter_) co_return doctor::Findings{};
     doctor::Spans seen;
-    seen.collector = exporter_->collector().shown;
+    seen.collector = exporter_->collector().displayed;
     seen.network_needed = exporter_->collector().socket.empty();
     seen.only_loopback = only_loopback();
     seen.exported = exporter_->queue().counts.exported;

@@ -14,11 +14,11 @@ void Queue::add(Span span) {
   if (added) added();
 }
 
-std::vector<Span> Queue::take(size_t most) {
-  const auto end = spans_.begin() + static_cast<std::ptrdiff_t>(std::min(most, spans_.size()));
-  std::vector<Span> taken(std::make_move_iterator(spans_.begin()), std::make_move_iterator(end));
+std::vector<Span> Queue::take(size_t max) {
+  const auto end = spans_.begin() + static_cast<std::ptrdiff_t>(std::min(max, spans_.size()));
+  std::vector<Span> spans(std::make_move_iterator(spans_.begin()), std::make_move_iterator(end));
   spans_.erase(spans_.begin(), end);
-  return taken;
+  return spans;
 }
 
 }  // namespace traces

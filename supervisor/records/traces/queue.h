@@ -27,7 +27,7 @@ class Queue {
   // If the queue is full, the oldest span is dropped.
   void add(Span span);
   // Removes and returns the oldest spans, at most `most`.
-  std::vector<Span> take(size_t most);
+  std::vector<Span> take(size_t max);
   size_t size() const { return spans_.size(); }
 
  private:

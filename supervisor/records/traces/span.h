@@ -19,7 +19,7 @@ struct Span {
   std::string state;  // tracestate of the W3C Trace Context
   std::string name;
   SpanKind kind = SpanKind::internal;
-  int64_t begun_ns = 0, ended_ns = 0;  // since 1970
+  int64_t started_ns = 0, ended_ns = 0;  // since 1970
   std::vector<std::pair<std::string, Value>> attributes;
   std::string error;  // one word; empty: the work did not fail
 };

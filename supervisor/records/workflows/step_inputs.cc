@@ -9,8 +9,8 @@ namespace workflows {
 
 Result<StepInputs> StepInputs::of(const Json& inputs, std::string digest) {
   if (!inputs.is_object()) return fail(Code::invalid, "step.inputs: not an object of texts");
-  StepInputs made;
-  if (inputs.empty()) return made;
+  StepInputs step_inputs;
+  if (inputs.empty()) return step_inputs;
   if (inputs.size() > kMaxInputs)
     return fail(Code::invalid, fmt::format("step.inputs: {} values, {} are allowed", inputs.size(), kMaxInputs));
   for (const auto& [name, text] : inputs.items()) {
@@ -18,15 +18,15 @@ Result<StepInputs> StepInputs::of(const Json& inputs, std::string digest) {
     if (name.size() > kMaxInputBytes || text.get_ref<const std::string&>().size() > kMaxInputBytes)
       return fail(Code::invalid, fmt::format("step.inputs: a name or text has more than {} bytes", kMaxInputBytes));
   }
-  made.text_ = dump_json(inputs);
-  if (made.text_.size() > kMaxInputsBytes)
+  step_inputs.text_ = dump_json(inputs);
+  if (step_inputs.text_.size() > kMaxInputsBytes)
     return fail(Code::invalid,
-                fmt::format("step.inputs: {} bytes, {} are allowed", made.text_.size(), kMaxInputsBytes));
+                fmt::format("step.inputs: {} bytes, {} are allowed", step_inputs.text_.size(), kMaxInputsBytes));
   const bool is_hex = digest.find_first_not_of("0123456789abcdef") == digest.npos;
   if (digest.empty() || digest.size() > 32 || !is_hex)
     return fail(Code::invalid, "step.digest: not 1 to 32 hexadecimal digits");
-  made.digest_ = std::move(digest);
-  return made;
+  step_inputs.digest_ = std::move(digest);
+  return step_inputs;
 }
 
 std::string StepInputs::key_end() const { return digest_.empty() ? std::string() : "-" + digest_; }
@@ -36,9 +36,9 @@ std::optional<InputDifference> find_difference(std::string_view recorded, std::s
   const auto before = parse_json(recorded), present = parse_json(now);
   if (!before || !present || !before->is_object() || !present->is_object()) return std::nullopt;
   for (const auto& [name, text] : present->items()) {
-    const auto found = before->find(name);
-    if (found == before->end() || *found == text || !found->is_string() || !text.is_string()) continue;
-    return InputDifference{name, found->get<std::string>(), text.get<std::string>()};
+    const auto it = before->find(name);
+    if (it == before->end() || *it == text || !it->is_string() || !text.is_string()) continue;
+    return InputDifference{name, it->get<std::string>(), text.get<std::string>()};
   }
   return std::nullopt;
 }

@@ -93,14 +93,14 @@ class WorkflowDisk {
   // Errors also: not_found, the workflow was removed; exhausted, `limits.bytes`.
   virtual Task<Result<uint64_t>> put(WorkflowId id, StoredStep step, int64_t expires_ms, WorkflowLimits limits) = 0;
   // Steps from `first` on, in their order: at most `most` and, after the first one, at most `max_bytes` of values.
-  virtual Task<Result<std::vector<StoredStep>>> steps(WorkflowId id, uint32_t first, uint32_t most,
+  virtual Task<Result<std::vector<StoredStep>>> steps(WorkflowId id, uint32_t first, uint32_t max,
                                                       uint64_t max_bytes) = 0;
   // The same without values, but those of failed steps.
   struct StepHead {
     StoredStep step;
     uint64_t bytes = 0;
   };
-  virtual Task<Result<std::vector<StepHead>>> heads(WorkflowId id, uint32_t first, uint32_t most) = 0;
+  virtual Task<Result<std::vector<StepHead>>> heads(WorkflowId id, uint32_t first, uint32_t max) = 0;
   virtual Task<Result<std::optional<StoredWorkflow>>> find(WorkflowId id) = 0;
   struct Listed {
     std::string name;
@@ -124,7 +124,7 @@ class WorkflowDisk {
   // The execution has ended. Queued, and committed with what is written next.
   virtual void end_run(std::string execution) = 0;
   // Removes workflows that have expired, but `held`; returns how many.
-  virtual Task<Result<uint64_t>> expire(int64_t retention_ms, std::vector<WorkflowId> held) = 0;
+  virtual Task<Result<uint64_t>> expire(int64_t retention_ms, std::vector<WorkflowId> workflow_ids) = 0;
 };
 
 }  // namespace workflows

@@ -64,9 +64,9 @@ Task<Result<>> HeldWorkflow::open() {
 
 Task<Result<const StoredStep*>> HeldWorkflow::recorded(uint32_t position) {
   auto find = [this, position]() -> const StoredStep* {
-    const auto found = std::find_if(ahead_.begin(), ahead_.end(),
-                                    [position](const StoredStep& step) { return step.position == position; });
-    return found == ahead_.end() ? nullptr : &*found;
+    const auto it = std::find_if(ahead_.begin(), ahead_.end(),
+                                 [position](const StoredStep& step) { return step.position == position; });
+    return it == ahead_.end() ? nullptr : &*it;
   };
   if (const StoredStep* step = find()) co_return step;
   CO_TRY(ahead_, co_await store_.disk_.steps(id_, position, kReadAhead, kReadAheadBytes));
@@ -94,7 +94,7 @@ Result<> HeldWorkflow::check_record(const StoredStep& step, std::string_view nam
 Task<Result<StepStart>> HeldWorkflow::begin_step(uint32_t position, std::string name, StepInputs inputs) {
   CO_CHECKED(check_step_name(name));
   if (running_ && !is_busy_ && running_->position == position && running_->name == name)
-    co_return StepStart{StepStart::What::run, {}};
+    co_return StepStart{StepStart::RunEvent::run, {}};
   if (running_ || is_busy_)
     co_return fail(Code::invalid,
                    fmt::format("step '{}' of workflow '{}' cannot begin: {}", name, id_.name,
@@ -115,14 +115,15 @@ Task<Result<StepStart>> HeldWorkflow::begin_step(uint32_t position, std::string 
     const StepInputs compared = runs_again ? StepInputs() : inputs;
     CO_CHECKED(check_record(*step, name, compared));
     if (!runs_again)
-      co_return StepStart{step->state == StepState::finished ? StepStart::What::finished : StepStart::What::failed,
-                          step->value};
+      co_return StepStart{
+          step->state == StepState::finished ? StepStart::RunEvent::finished : StepStart::RunEvent::failed,
+          step->value};
   }
   if (store_.refusal_)
     if (auto refused = store_.refusal_()) co_return tl::unexpected<Error>(*std::move(refused));
   running_ = Running{position, std::move(name), std::move(inputs)};
   calls_ = 0;
-  co_return StepStart{StepStart::What::run, {}};
+  co_return StepStart{StepStart::RunEvent::run, {}};
 }
 
 tl::unexpected<Error> HeldWorkflow::too_long(size_t bytes) const {
@@ -167,7 +168,7 @@ Task<Result<>> HeldWorkflow::end_step(Ending ending) {
   step.execution = execution_;
   step.ended_ms = store_.now_();
   const int64_t expires_ms = store_.retention_() + std::chrono::milliseconds(limits_.keep).count();
-  std::erase_if(ahead_, [&step](const StoredStep& one) { return one.position == step.position; });
+  std::erase_if(ahead_, [&step](const StoredStep& stored_step) { return stored_step.position == step.position; });
   CO_TRY(tenant_bytes_, co_await store_.disk_.put(id_, std::move(step), expires_ms, limits_));
   workflow_.steps = std::max(workflow_.steps, ending.position + 1);
   co_return Result<>{};
@@ -180,16 +181,16 @@ Task<Result<std::unique_ptr<HeldWorkflow>>> WorkflowStore::hold(WorkflowId id, s
     co_return fail(Code::denied, "the policy allows no workflows",
                    "run the code without warder.workflow, or ask the administrator to raise workflows.max",
                    "workflows.max");
-  if (const auto found = holders_.find(id); found != holders_.end()) co_return is_held(id.name, found->second);
+  if (const auto it = holders_.find(id); it != holders_.end()) co_return is_held(id.name, it->second);
   holders_.emplace(id, execution);
-  std::unique_ptr<HeldWorkflow> held(new HeldWorkflow(*this, std::move(id), std::move(execution), limits));
-  CO_CHECKED(co_await held->open());
-  co_return held;
+  std::unique_ptr<HeldWorkflow> workflow(new HeldWorkflow(*this, std::move(id), std::move(execution), limits));
+  CO_CHECKED(co_await workflow->open());
+  co_return workflow;
 }
 
 std::string WorkflowStore::holder(const WorkflowId& id) const {
-  const auto found = holders_.find(id);
-  return found == holders_.end() ? std::string() : found->second;
+  const auto it = holders_.find(id);
+  return it == holders_.end() ? std::string() : it->second;
 }
 
 Task<Result<WorkflowDisk::Removed>> WorkflowStore::remove(WorkflowId id) {
@@ -215,9 +216,9 @@ uint32_t WorkflowStore::hash_seed(std::string_view tenant) const {
 
 Task<uint64_t> WorkflowStore::tidy() {
   if (is_removal_by_age_paused()) co_return 0;
-  std::vector<WorkflowId> held;
-  for (const auto& [id, execution] : holders_) held.push_back(id);
-  auto expired = co_await disk_.expire(retention_(), std::move(held));
+  std::vector<WorkflowId> workflow_ids;
+  for (const auto& [id, execution] : holders_) workflow_ids.push_back(id);
+  auto expired = co_await disk_.expire(retention_(), std::move(workflow_ids));
   if (!expired) log_warning("expired workflows were not removed: {}", expired.error().what);
   co_return expired.value_or(0);
 }

@@ -29,8 +29,8 @@ constexpr char kOneAfterAnother[] =
 
 // StepStart: the answer to the begin of a step.
 struct StepStart {
-  enum class What { run, finished, failed };
-  What what = What::run;
+  enum class RunEvent { run, finished, failed };
+  RunEvent event = RunEvent::run;
   std::string value;  // finished: JSON text; failed: the message; run: empty
 };
 
@@ -125,7 +125,7 @@ class WorkflowStore {
   // the same order in each run, so a loop over a set has its steps in the same order. It cannot be guessed.
   uint32_t hash_seed(std::string_view tenant) const;
   WorkflowDisk& disk() { return disk_; }
-  size_t held() const { return holders_.size(); }
+  size_t reserved() const { return holders_.size(); }
 
  private:
   friend class HeldWorkflow;

@@ -58,7 +58,7 @@ void Changes::append(Changes more) {
 
 Task<Result<Snapshot>> take_snapshot(Loop& loop, int directory, uint64_t max_entries) {
   Snapshot snapshot;
-  snapshot.taken_ns = coarse_now_ns();
+  snapshot.before_walk_ns = coarse_now_ns();
   WalkBounds bounds;
   bounds.entries = max_entries;
   CO_TRY(Walk walk, Walk::begin(directory, RelativePath(), bounds, WalkOrder::any));
@@ -89,9 +89,9 @@ Changes compare(const Snapshot& before, const Snapshot& after, size_t max_listed
     auto old = before.files.find(path);
     if (old != before.files.end()) {
       if (old->second != stamp) changes.modified.add(path, max_listed);
-    } else if (before.complete || stamp.btime_ns >= before.taken_ns) {
+    } else if (before.complete || stamp.btime_ns >= before.before_walk_ns) {
       changes.created.add(path, max_listed);
-    } else if (stamp.ctime_ns >= before.taken_ns) {  // it existed before, beyond the bound
+    } else if (stamp.ctime_ns >= before.before_walk_ns) {  // it existed before, beyond the bound
       changes.modified.add(path, max_listed);
     }
   }

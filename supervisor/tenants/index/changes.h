@@ -27,7 +27,7 @@ struct Stamp {
 
 struct Snapshot {
   std::map<std::string, Stamp> files;  // by path, bytes as on disk; folders are not files
-  int64_t taken_ns = 0;                // the file system's clock before the walk began
+  int64_t before_walk_ns = 0;          // the file system's clock before the walk began
   Usage usage;                         // of the files that the walk saw
   bool complete = true;                // false: the walk did not see all files (Walk::missed())
 };

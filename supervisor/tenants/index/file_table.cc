@@ -31,13 +31,13 @@ FileTable::FileTable(uint64_t root_inode) {
 }
 
 FileTable::Folder* FileTable::find(FolderId id) {
-  const auto found = folders_.find(id);
-  return found == folders_.end() ? nullptr : &found->second;
+  const auto it = folders_.find(id);
+  return it == folders_.end() ? nullptr : &it->second;
 }
 
 FolderId FileTable::folder_of_inode(uint64_t inode) const {
-  const auto found = of_inode_.find(inode);
-  return found == of_inode_.end() ? kNone : found->second;
+  const auto it = of_inode_.find(inode);
+  return it == of_inode_.end() ? kNone : it->second;
 }
 
 std::string FileTable::path_of(FolderId id) const {
@@ -128,34 +128,33 @@ void FileTable::drop(FolderId id, const std::function<void(const Folder&)>& drop
   each_below(id, [&](FolderId at, Folder& folder) {
     all.push_back(at);
     dropped(folder);
-    if (const auto known = of_inode_.find(folder.inode); known != of_inode_.end() && known->second == at)
-      of_inode_.erase(known);
+    if (const auto it = of_inode_.find(folder.inode); it != of_inode_.end() && it->second == at) of_inode_.erase(it);
   });
   for (const FolderId at : all) folders_.erase(at);
 }
 
 void FileTable::put_file(FolderId id, const std::string& name, const FileStamp& stamp) {
   Folder& folder = folders_.at(id);
-  const auto found = folder.files.find(name);
-  if (found == folder.files.end()) {
+  const auto it = folder.files.find(name);
+  if (it == folder.files.end()) {
     note(id, name, nullptr);
     folder.files.emplace(name, stamp);
     count_in(id, name, stamp);
     return;
   }
-  if (!found->second.is_unchanged(stamp)) note(id, name, &found->second);
-  count_out(id, name, found->second);
-  found->second = stamp;
+  if (!it->second.is_unchanged(stamp)) note(id, name, &it->second);
+  count_out(id, name, it->second);
+  it->second = stamp;
   count_in(id, name, stamp);
 }
 
 void FileTable::remove_file(FolderId id, const std::string& name) {
   Folder& folder = folders_.at(id);
-  const auto found = folder.files.find(name);
-  if (found == folder.files.end()) return;
-  note(id, name, &found->second);
-  count_out(id, name, found->second);
-  folder.files.erase(found);
+  const auto it = folder.files.find(name);
+  if (it == folder.files.end()) return;
+  note(id, name, &it->second);
+  count_out(id, name, it->second);
+  folder.files.erase(it);
 }
 
 void FileTable::count_in(FolderId folder, const std::string& name, const FileStamp& stamp) {
@@ -188,19 +187,19 @@ void FileTable::count_out(FolderId folder, const std::string& name, const FileSt
     files_--;
     return;
   }
-  const auto found = linked_.find(stamp.inode);
-  if (found == linked_.end()) return;
-  auto& known = found->second.known;
-  known.erase(std::remove(known.begin(), known.end(), std::pair(folder, name)), known.end());
-  if (!known.empty()) return;
-  bytes_ -= found->second.charge;
+  const auto it = linked_.find(stamp.inode);
+  if (it == linked_.end()) return;
+  auto& existing = it->second.known;
+  existing.erase(std::remove(existing.begin(), existing.end(), std::pair(folder, name)), existing.end());
+  if (!existing.empty()) return;
+  bytes_ -= it->second.charge;
   files_--;
-  linked_.erase(found);
+  linked_.erase(it);
 }
 
 const FileTable::Names* FileTable::names_of(uint64_t inode) const {
-  const auto found = linked_.find(inode);
-  return found == linked_.end() ? nullptr : &found->second;
+  const auto it = linked_.find(inode);
+  return it == linked_.end() ? nullptr : &it->second;
 }
 
 std::vector<std::pair<FolderId, std::string>> FileTable::sparse_files() const {
@@ -224,14 +223,14 @@ Usage FileTable::usage() const {
   Usage usage;
   usage.bytes = bytes_;
   usage.files = files_;
-  if (!largest_.kept().empty()) usage.largest = std::get<0>(*largest_.kept().rbegin());
+  if (!largest_.saved().empty()) usage.largest = std::get<0>(*largest_.saved().rbegin());
   return usage;
 }
 
 std::vector<std::pair<uint64_t, std::string>> FileTable::largest() const {
   std::vector<std::pair<uint64_t, std::string>> files;
-  const auto& kept = largest_.kept();
-  for (auto at = kept.rbegin(); at != kept.rend() && files.size() < kListedLargest; ++at) {
+  const auto& stored = largest_.saved();
+  for (auto at = stored.rbegin(); at != stored.rend() && files.size() < kListedLargest; ++at) {
     const auto& [size, folder, name] = *at;
     files.emplace_back(size, joined(path_of(folder), name));
   }
@@ -251,8 +250,8 @@ void FileTable::note(FolderId folder, const std::string& name, const FileStamp* 
   if (logs_.empty()) return;
   const std::string path = joined(path_of(folder), name);
   if (is_of_interpreter(path)) return;
-  for (const auto& one : logs_)
-    if (const auto log = one.lock()) log->note(path, old, contended_);
+  for (const auto& item : logs_)
+    if (const auto log = item.lock()) log->note(path, old, contended_);
 }
 
 const FileStamp* FileTable::find_file(const std::string& path) const {

@@ -86,7 +86,7 @@ bool FolderWatches::add_opens(int folder) {
 }
 
 void FolderWatches::remove(int watch) {
-  if (::inotify_rm_watch(inotify_.get(), watch) == 0) forget_one();
+  if (::inotify_rm_watch(inotify_.get(), watch) == 0) forget_entry();
 }
 
 void FolderWatches::end(const std::vector<int>& watches) {
@@ -99,7 +99,7 @@ void FolderWatches::end(const std::vector<int>& watches) {
   shares_->keep(std::move(inotify_));
 }
 
-void FolderWatches::forget_one() {
+void FolderWatches::forget_entry() {
   if (count_ == 0) return;
   count_--;
   shares_->give_back(1);

@@ -24,17 +24,17 @@ class WatchShares {
   // Shares of the kernel's limits for this user, from /proc/sys/fs/inotify: all workspaces may take three quarters of
   // the watches, one a quarter, and all half of the instances.
   static WatchShares of_kernel();
-  WatchShares(uint64_t all, uint64_t one, uint64_t instances) : all_(all), one_(one), instances_(instances) {}
+  WatchShares(uint64_t all, uint64_t value, uint64_t instances) : all_(all), one_(value), instances_(instances) {}
 
   uint64_t of_one() const { return one_; }
   uint64_t instances() const { return instances_; }
-  uint64_t taken() const { return taken_; }
+  uint64_t claimed() const { return used_; }
   bool take_one() {
-    if (++taken_ <= all_) return true;
-    --taken_;
+    if (++used_ <= all_) return true;
+    --used_;
     return false;
   }
-  void give_back(uint64_t watches) { taken_ -= watches; }
+  void give_back(uint64_t watches) { used_ -= watches; }
   // Instances without a watch, for the next workspaces. keep() closes an instance beyond the most.
   Fd take_spare();
   void keep(Fd inotify);
@@ -42,7 +42,7 @@ class WatchShares {
 
  private:
   const uint64_t all_, one_, instances_;
-  std::atomic<uint64_t> taken_{0};
+  std::atomic<uint64_t> used_{0};
   std::mutex sparing_;
   std::vector<Fd> spare_;
 };
@@ -71,7 +71,7 @@ class FolderWatches {
   // kernel waits until no processor uses it. An instance with many watches or many events is closed.
   void end(const std::vector<int>& watches);
   // The kernel has ended the watch (IN_IGNORED).
-  void ended() { forget_one(); }
+  void ended() { forget_entry(); }
 
   // The size of the events that wait now, in bytes.
   size_t waiting() const;
@@ -83,7 +83,7 @@ class FolderWatches {
  private:
   FolderWatches(Fd inotify, std::shared_ptr<WatchShares> shares)
       : inotify_(std::move(inotify)), shares_(std::move(shares)) {}
-  void forget_one();
+  void forget_entry();
 
   Fd inotify_;
   std::shared_ptr<WatchShares> shares_;

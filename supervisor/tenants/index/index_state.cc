@@ -21,7 +21,7 @@ constexpr size_t kEventBytesOfAnOperation = 128;  // some four events cost as mu
 
 // File systems of this machine alone: nobody changes their files past this kernel. From linux/magic.h, and from the
 // sources of ZFS and bcachefs.
-bool tells_of_changes(int directory) {
+bool reports_changes(int directory) {
   struct statfs info;
   if (::fstatfs(directory, &info) < 0) return false;
   switch (static_cast<uint32_t>(info.f_type)) {
@@ -45,14 +45,14 @@ bool is_gone(int err) { return err == ENOENT || err == ENOTDIR || err == ELOOP; 
 
 Result<std::unique_ptr<IndexState>> IndexState::open(int directory, std::shared_ptr<WatchShares> shares,
                                                      Bounds bounds) {
-  if (!tells_of_changes(directory))
+  if (!reports_changes(directory))
     return fail(Code::unavailable, "the workspace's file system does not report changes",
                 "keep the state folder on ext4, XFS, Btrfs or tmpfs");
-  TRY(Fd held, open_beneath(directory, RelativePath(), O_PATH | O_DIRECTORY));
+  TRY(Fd folder_fd, open_beneath(directory, RelativePath(), O_PATH | O_DIRECTORY));
   struct stat info;
-  if (::fstat(held.get(), &info) < 0) return fail_errno(errno, "look at the workspace");
+  if (::fstat(folder_fd.get(), &info) < 0) return fail_errno(errno, "look at the workspace");
   TRY(FolderWatches watches, FolderWatches::open(std::move(shares)));
-  std::unique_ptr<IndexState> state(new IndexState(std::move(held), info.st_ino, std::move(watches), bounds));
+  std::unique_ptr<IndexState> state(new IndexState(std::move(folder_fd), info.st_ino, std::move(watches), bounds));
   state->jobs_.push_back({FileTable::kRoot, Work::list});
   return state;
 }
@@ -81,7 +81,7 @@ bool IndexState::is_large_look(size_t operations) const {
   return least > operations;
 }
 
-void IndexState::begin_look() {
+void IndexState::begin_scan() {
   walked_.clear();
   backlog_ = watches_.waiting();
   for (const auto& [folder, name] : table_.sparse_files()) mark(folder, name);
@@ -93,17 +93,17 @@ void IndexState::begin_look() {
     }
     mark_names_of(*inode++);
   }
-  if (!has_all_watches_) look_at_all("not all folders can be watched: fs.inotify.max_user_watches");
+  if (!has_all_watches_) check_all("not all folders can be watched: fs.inotify.max_user_watches");
   if (living_.expired()) {
     opened_.clear();
   } else if (opened_.size() > kMaxOpened) {
-    look_at_all("a session has many files open");
+    check_all("a session has many files open");
   } else {
     dirty_.insert(opened_.begin(), opened_.end());
   }
 }
 
-void IndexState::look_at_all(const char* why) {
+void IndexState::check_all(const char* why) {
   walked_ = why;
   jobs_.push_back({FileTable::kRoot, Work::list_deep});
 }
@@ -134,10 +134,10 @@ bool IndexState::step(size_t operations, On on) {
 }
 
 void IndexState::take(const FolderWatches::Event& event) {
-  if ((event.mask & IN_Q_OVERFLOW) != 0) return look_at_all("more changed at once than the kernel remembers");
-  const auto found = of_watch_.find(event.watch);
-  if (found == of_watch_.end()) return;  // a watch that was removed
-  const FolderId id = found->second;
+  if ((event.mask & IN_Q_OVERFLOW) != 0) return check_all("more changed at once than the kernel remembers");
+  const auto it = of_watch_.find(event.watch);
+  if (it == of_watch_.end()) return;  // a watch that was removed
+  const FolderId id = it->second;
   if ((event.mask & IN_IGNORED) != 0) return ended(id);
   if (id == FileTable::kRoot && (event.mask & (IN_MOVE_SELF | IN_UNMOUNT)) != 0)
     return give_up("the workspace's folder was moved or unmounted");
@@ -156,10 +156,10 @@ void IndexState::ended(FolderId id) {
   folder->watch = FileTable::kNoWatch;
   watches_.ended();
   if (id == FileTable::kRoot) return give_up("the workspace's folder was deleted");
-  mark_place_of(id);
+  mark_position_of(id);
 }
 
-void IndexState::mark_place_of(FolderId id) {
+void IndexState::mark_position_of(FolderId id) {
   const FileTable::Folder* folder = table_.find(id);
   if (folder != nullptr && folder->parent != FileTable::kNone) mark(folder->parent, folder->name);
 }
@@ -181,8 +181,8 @@ void IndexState::mark_linked_below(FolderId top) {
 }
 
 IndexState::Opened IndexState::open_folder(FolderId id, int flags, Fd& folder) {
-  const FileTable::Folder* known = table_.find(id);
-  if (known == nullptr) return Opened::gone;
+  const FileTable::Folder* it = table_.find(id);
+  if (it == nullptr) return Opened::absent;
   if (!table_.is_attached(id)) return Opened::elsewhere;
   const std::string path = id == FileTable::kRoot ? "." : table_.path_of(id);
   auto opened = open_listed_beneath(directory_.get(), path, flags | O_DIRECTORY);
@@ -191,43 +191,43 @@ IndexState::Opened IndexState::open_folder(FolderId id, int flags, Fd& folder) {
     opened = open_listed_beneath(directory_.get(), path, flags | O_DIRECTORY);
   }
   struct stat info;
-  if (opened && ::fstat(opened->get(), &info) == 0 && info.st_ino == known->inode) {
+  if (opened && ::fstat(opened->get(), &info) == 0 && info.st_ino == it->inode) {
     folder = *std::move(opened);
     return Opened::yes;
   }
   if (!opened && !is_gone(opened.error().err))
     give_up("folder '" + valid_utf8(path) + "' cannot be read: " + opened.error().what);
-  mark_place_of(id);
+  mark_position_of(id);
   return Opened::elsewhere;
 }
 
 void IndexState::look_at_dirty(size_t& operations) {
-  Fd held;
+  Fd folder_fd;
   FolderId of = FileTable::kNone;
-  Opened opened = Opened::gone;
+  Opened opened = Opened::absent;
   while (!dirty_.empty() && operations > 0 && unusable_.empty() && !needs_worker_) {
     const Name name = *dirty_.begin();
     dirty_.erase(dirty_.begin());
     operations--;
     if (name.first != of) {
       of = name.first;
-      opened = open_folder(of, O_PATH, held);
+      opened = open_folder(of, O_PATH, folder_fd);
     }
-    if (opened == Opened::yes && table_.find(of) != nullptr) look(of, held.get(), name.second, false);
+    if (opened == Opened::yes && table_.find(of) != nullptr) inspect(of, folder_fd.get(), name.second, false);
     if (opened == Opened::elsewhere) parked_.insert(name);
   }
 }
 
 bool IndexState::watch(FolderId id, int folder) {
-  FileTable::Folder& known = *table_.find(id);
-  if (known.watch != FileTable::kNoWatch) return true;
+  FileTable::Folder& it = *table_.find(id);
+  if (it.watch != FileTable::kNoWatch) return true;
   auto watch = watches_.add(folder, with_opens_);
   if (!watch) {
     if (watch.error().code != Code::exhausted) give_up(watch.error().what);
     has_all_watches_ = false;
     return false;
   }
-  known.watch = *watch;
+  it.watch = *watch;
   of_watch_[*watch] = id;
   return true;
 }
@@ -245,12 +245,12 @@ IndexState::Opened IndexState::begin(const Job& job) {
   auto reader = FolderReader::of(std::move(folder), job.id == FileTable::kRoot ? "." : table_.path_of(job.id));
   if (!reader) {
     give_up(reader.error().what);
-    return Opened::gone;
+    return Opened::absent;
   }
   Listing listing{job.id, job.work == Work::list_deep, *std::move(reader), {}};
-  const FileTable::Folder& known = *table_.find(job.id);
-  for (const auto& [name, stamp] : known.files) listing.missing.insert(name);
-  for (const auto& [name, id] : known.folders) listing.missing.insert(name);
+  const FileTable::Folder& it = *table_.find(job.id);
+  for (const auto& [name, stamp] : it.files) listing.missing.insert(name);
+  for (const auto& [name, id] : it.folders) listing.missing.insert(name);
   listing_ = std::move(listing);
   return Opened::yes;
 }
@@ -280,16 +280,16 @@ void IndexState::do_jobs(size_t& operations) {
     const std::string name = (*next)->d_name;
     operations--;
     listing_->missing.erase(name);
-    look(listing_->id, listing_->reader.fd(), name, listing_->deep);
+    inspect(listing_->id, listing_->reader.fd(), name, listing_->deep);
   }
 }
 
-void IndexState::look(FolderId folder, int held, const std::string& name, bool deep) {
+void IndexState::inspect(FolderId folder, int folder_fd, const std::string& name, bool deep) {
   Entry entry;
-  bool is_there = stat_entry(held, name.c_str(), 0, entry);
+  bool is_there = stat_entry(folder_fd, name.c_str(), 0, entry);
   if (!is_there && errno == EACCES) {  // a program has taken the owner's right to the folder away
     restore_owner_rights(directory_.get(), folder == FileTable::kRoot ? "." : table_.path_of(folder));
-    is_there = stat_entry(held, name.c_str(), 0, entry);
+    is_there = stat_entry(folder_fd, name.c_str(), 0, entry);
   }
   if (!is_there && !is_gone(errno)) return give_up("'" + valid_utf8(name) + "' cannot be looked at");
   if (on_ == On::loop && table_.count() > kMaxMovedOnLoop && moves_tree(folder, name, is_there ? &entry : nullptr)) {
@@ -310,9 +310,9 @@ bool IndexState::moves_tree(FolderId folder, const std::string& name, const Entr
   const auto& folders = table_.find(folder)->folders;
   const auto there = folders.find(name);
   const bool is_folder = entry != nullptr && entry->kind == FileKind::directory;
-  const FolderId known = is_folder ? table_.folder_of_inode(entry->inode) : FileTable::kNone;
-  if (there == folders.end()) return known != FileTable::kNone;
-  return there->second != known;
+  const FolderId folder_id = is_folder ? table_.folder_of_inode(entry->inode) : FileTable::kNone;
+  if (there == folders.end()) return folder_id != FileTable::kNone;
+  return there->second != folder_id;
 }
 
 void IndexState::forget(FolderId folder, const std::string& name) {
@@ -343,13 +343,13 @@ void IndexState::put_folder(FolderId parent, const std::string& name, const Entr
     }
   }
   forget(parent, name);
-  const FolderId known = table_.folder_of_inode(entry.inode);
-  if (known != FileTable::kNone && is_alive(known)) {
-    if (table_.is_below(parent, known)) return look_at_all("folders moved while they were looked at");
-    table_.detach(known);
-    table_.attach(known, parent, name);
-    mark_linked_below(known);  // their other names may have changed while it was nowhere
-    if (deep) jobs_.push_back({known, Work::list_deep});
+  const FolderId folder_id = table_.folder_of_inode(entry.inode);
+  if (folder_id != FileTable::kNone && is_alive(folder_id)) {
+    if (table_.is_below(parent, folder_id)) return check_all("folders moved while they were looked at");
+    table_.detach(folder_id);
+    table_.attach(folder_id, parent, name);
+    mark_linked_below(folder_id);  // their other names may have changed while it was nowhere
+    if (deep) jobs_.push_back({folder_id, Work::list_deep});
     return;
   }
   if (in.depth + 1 >= kMaxPathComponents)
@@ -392,7 +392,7 @@ void IndexState::find_other_names() {
   table_.each_file([this](FolderId folder, const std::string& name, const FileStamp& stamp) {
     if (stamp.links < 2 && nameless_.contains(stamp.inode)) mark(folder, name);
   });
-  linked_elsewhere_.merge(nameless_);  // begin_look() takes out those that are not
+  linked_elsewhere_.merge(nameless_);  // begin_scan() takes out those that are not
   nameless_.clear();
   if (linked_elsewhere_.size() > kMaxLinkedElsewhere)
     give_up(fmt::format("more than {} of its files have names outside of it (hard links)", kMaxLinkedElsewhere));
@@ -402,12 +402,12 @@ void IndexState::drop_detached() {
   for (const FolderId id : std::exchange(detached_, {})) {
     const FileTable::Folder* folder = table_.find(id);
     if (folder == nullptr || folder->parent != FileTable::kNone) continue;
-    table_.drop(id, [this](const FileTable::Folder& gone) {
-      for (const auto& [name, stamp] : gone.files)
+    table_.drop(id, [this](const FileTable::Folder& removed) {
+      for (const auto& [name, stamp] : removed.files)
         if (stamp.links > 1) mark_names_of(stamp.inode);
-      if (gone.watch == FileTable::kNoWatch) return;
-      of_watch_.erase(gone.watch);
-      watches_.remove(gone.watch);
+      if (removed.watch == FileTable::kNoWatch) return;
+      of_watch_.erase(removed.watch);
+      watches_.remove(removed.watch);
     });
   }
 }

@@ -40,8 +40,8 @@ class IndexState {
   // files.
   bool is_large_look(size_t operations) const;
   // Before the steps that are to see everything that has happened until now. Its cost is that of is_large_look().
-  void begin_look();
-  // Does at most about `operations` looks at files. True: the table has everything that happened before begin_look().
+  void begin_scan();
+  // Does at most about `operations` looks at files. True: the table has everything that happened before begin_scan().
   // What happens later belongs to the next look, so that a look ends while a program never stops to write.
   enum class On { loop, worker };  // loop: false also where one step would go through all files
   bool step(size_t operations, On on = On::worker);
@@ -76,9 +76,9 @@ class IndexState {
 
   void take(const FolderWatches::Event& event);
   void ended(FolderId id);
-  void look_at_all(const char* why);
+  void check_all(const char* why);
   void mark(FolderId folder, const std::string& name) { dirty_.emplace(folder, name); }
-  void mark_place_of(FolderId folder);
+  void mark_position_of(FolderId folder);
   void mark_names_of(uint64_t inode);
   void mark_linked_below(FolderId top);
   void look_at_dirty(size_t& operations);
@@ -87,11 +87,11 @@ class IndexState {
   void drop_detached();
   void unpark();
 
-  enum class Opened { yes, gone, elsewhere };
+  enum class Opened { yes, absent, elsewhere };
   Opened open_folder(FolderId id, int flags, Fd& folder);
   Opened begin(const Job& job);
   bool watch(FolderId id, int folder);
-  void look(FolderId folder, int held, const std::string& name, bool deep);
+  void inspect(FolderId folder, int folder_fd, const std::string& name, bool deep);
   bool moves_tree(FolderId folder, const std::string& name, const Entry* entry) const;
   void forget(FolderId folder, const std::string& name);
   void detach(FolderId id);
@@ -104,7 +104,7 @@ class IndexState {
   FolderWatches watches_;
   Bounds bounds_;
   std::unordered_map<int, FolderId> of_watch_;
-  size_t backlog_ = 0;  // bytes of events from before begin_look()
+  size_t backlog_ = 0;  // bytes of events from before begin_scan()
   std::set<Name> dirty_;
   std::vector<Job> jobs_;
   std::optional<Listing> listing_;

@@ -11,28 +11,28 @@ namespace tenants {
 
 class LargestFiles {
  public:
-  using File = std::tuple<uint64_t, uint32_t, std::string>;  // size in bytes, folder, name
+  using FileSize = std::tuple<uint64_t, uint32_t, std::string>;  // size in bytes, folder, name
 
   void add(uint64_t size, uint32_t folder, const std::string& name) {
     if (size < floor_) return;
-    kept_.emplace(size, folder, name);
-    if (kept_.size() <= kKept) return;
-    const uint64_t out = std::get<0>(*kept_.begin());
+    files_.emplace(size, folder, name);
+    if (files_.size() <= kSaved) return;
+    const uint64_t out = std::get<0>(*files_.begin());
     floor_ = out > floor_ ? out : floor_;
-    kept_.erase(kept_.begin());
+    files_.erase(files_.begin());
   }
-  void remove(uint64_t size, uint32_t folder, const std::string& name) { kept_.erase({size, folder, name}); }
+  void remove(uint64_t size, uint32_t folder, const std::string& name) { files_.erase({size, folder, name}); }
   // Whether the `most` largest of the set are known. If not: clear(), and add() for each of the set.
-  bool knows(size_t most) const { return floor_ == 0 || kept_.size() >= most; }
+  bool knows(size_t max) const { return floor_ == 0 || files_.size() >= max; }
   void clear() {
-    kept_.clear();
+    files_.clear();
     floor_ = 0;
   }
-  const std::set<File>& kept() const { return kept_; }  // smallest first
+  const std::set<FileSize>& saved() const { return files_; }  // smallest first
 
  private:
-  static constexpr size_t kKept = 64;
-  std::set<File> kept_;
+  static constexpr size_t kSaved = 64;
+  std::set<FileSize> files_;
   uint64_t floor_ = 0;  // files outside of the set are not larger; 0: all files of a size are in it
 };
 

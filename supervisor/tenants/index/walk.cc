@@ -56,10 +56,10 @@ std::string_view kind_name(FileKind kind) {
 }
 
 Result<Entry> describe(int root, const RelativePath& path) {
-  TRY(Fd held, open_beneath(root, path, O_PATH));
+  TRY(Fd entry_fd, open_beneath(root, path, O_PATH));
   Entry entry;
   entry.path = path.text();
-  if (!stat_entry(held.get(), "", AT_EMPTY_PATH, entry)) return fail_path(errno, "look at", path.text());
+  if (!stat_entry(entry_fd.get(), "", AT_EMPTY_PATH, entry)) return fail_path(errno, "look at", path.text());
   return entry;
 }
 
@@ -80,14 +80,14 @@ Result<> Walk::enter(const std::string& path, unsigned depth) {
 
 // The mode is changed through a descriptor, so that the folder is in this tree even if its name was replaced meanwhile.
 void restore_owner_rights(int root, const std::string& path) {
-  auto held = open_listed_beneath(root, path, O_PATH | O_DIRECTORY);
+  auto listed_beneath = open_listed_beneath(root, path, O_PATH | O_DIRECTORY);
   struct stat info;
-  if (!held || ::fstat(held->get(), &info) < 0) return;
-  const std::string self = "/proc/self/fd/" + std::to_string(held->get());  // fchmod() takes no O_PATH
+  if (!listed_beneath || ::fstat(listed_beneath->get(), &info) < 0) return;
+  const std::string self = "/proc/self/fd/" + std::to_string(listed_beneath->get());  // fchmod() takes no O_PATH
   (void)::chmod(self.c_str(), (info.st_mode & 07777) | 0700);
 }
 
-Result<> Walk::read_one(std::vector<Entry>& out) {
+Result<> Walk::read_entry(std::vector<Entry>& out) {
   TRY(const dirent* listed, reading_.next());
   if (listed != nullptr && seen_ == bounds_.entries) {
     missed_ = "it contains more than " + std::to_string(bounds_.entries) + " files";
@@ -128,7 +128,7 @@ Result<bool> Walk::step(unsigned slice, std::vector<Entry>& out) {
   const NamedWork named_work(LoopWork::workspace);
   for (; slice > 0; slice--) {
     if (reading_) {
-      CHECKED(read_one(out));
+      CHECKED(read_entry(out));
       continue;
     }
     while (!stack_.empty() && stack_.back().next == stack_.back().entries.size()) stack_.pop_back();

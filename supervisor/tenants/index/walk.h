@@ -58,7 +58,7 @@ class Walk {
   };
   Walk(int root, WalkBounds bounds, WalkOrder order) : root_(root), bounds_(bounds), order_(order) {}
   Result<> enter(const std::string& path, unsigned depth);
-  Result<> read_one(std::vector<Entry>& out);
+  Result<> read_entry(std::vector<Entry>& out);
 
   int root_;
   WalkBounds bounds_;

@@ -32,17 +32,17 @@ Task<> IndexHost::free_beside(std::shared_ptr<IndexState> state) {
 }
 
 IndexHost::~IndexHost() {
-  for (WorkspaceIndex* one : all_) {
-    one->tasks_.cancel_all();
-    one->state_.reset();
-    one->host_ = nullptr;
+  for (WorkspaceIndex* index : all_) {
+    index->tasks_.cancel_all();
+    index->state_.reset();
+    index->host_ = nullptr;
   }
 }
 
 bool IndexHost::make_room() {
   if (by_use_.size() < shares_->instances()) return true;
   const auto unused =
-      std::find_if(by_use_.begin(), by_use_.end(), [](const WorkspaceIndex* one) { return !one->is_in_use(); });
+      std::find_if(by_use_.begin(), by_use_.end(), [](const WorkspaceIndex* index) { return !index->is_in_use(); });
   if (unused == by_use_.end()) return false;
   (*unused)->end("other workspaces needed its place", true);
   return true;
@@ -53,10 +53,10 @@ IndexHost::Totals IndexHost::totals() const {
   totals.walks = walks_;
   totals.without = without_.size();
   if (!without_.empty()) totals.without_why = without_.begin()->second;
-  for (const WorkspaceIndex* one : by_use_) {
+  for (const WorkspaceIndex* index : by_use_) {
     totals.indexes++;
-    totals.files += one->files();
-    totals.watches += one->watches();
+    totals.files += index->files();
+    totals.watches += index->watches();
   }
   return totals;
 }
@@ -65,7 +65,7 @@ void WorkspaceIndex::follow(int directory, IndexState::Bounds bounds) {
   if (state_ || host_ == nullptr) return;
   if (!unusable_.empty()) {
     // A living program may have mapped files that this index did not see.
-    if (!living_.expired() || (!may_begin_again_ && ms_since(ended_) < kTryAgainMs)) return;
+    if (!living_.expired() || (!may_restart_ && ms_since(ended_) < kTryAgainMs)) return;
   }
   if (!host_->make_room()) return end("the kernel allows no more inotify instances: fs.inotify.max_user_instances");
   auto state = IndexState::open(directory, host_->shares(), bounds);
@@ -74,7 +74,7 @@ void WorkspaceIndex::follow(int directory, IndexState::Bounds bounds) {
   unusable_.clear();
   host_->without_.erase(this);
   ready_ = false;
-  place_ = host_->by_use_.insert(host_->by_use_.end(), this);
+  list_position_ = host_->by_use_.insert(host_->by_use_.end(), this);
 }
 
 WorkspaceIndex::~WorkspaceIndex() {
@@ -88,36 +88,36 @@ bool WorkspaceIndex::is_in_use() const {
   return working_ || !waiting_.empty() || !last_log_.expired() || !living_.expired();
 }
 
-void WorkspaceIndex::end(std::string why, bool may_begin_again) {
+void WorkspaceIndex::end(std::string why, bool may_restart) {
   unusable_ = std::move(why);
   ended_ = Monotonic::now();
-  may_begin_again_ = may_begin_again;
-  if (!may_begin_again && host_ != nullptr) host_->without_[this] = unusable_;
+  may_restart_ = may_restart;
+  if (!may_restart && host_ != nullptr) host_->without_[this] = unusable_;
   if (!state_) return;
-  host_->by_use_.erase(std::exchange(place_, host_->by_use_.end()));
+  host_->by_use_.erase(std::exchange(list_position_, host_->by_use_.end()));
   files_ = watches_ = 0;
   host_->tasks_.spawn(host_->free_beside(std::exchange(state_, nullptr)));
 }
 
-std::shared_ptr<const void> WorkspaceIndex::keep_looking_at_opened() {
+std::shared_ptr<const void> WorkspaceIndex::watch_opened() {
   auto living = living_.lock();
   if (!living) living_ = living = std::make_shared<int>(0);
   return living;
 }
 
-Task<IndexLook> WorkspaceIndex::ask(Wish wish) {
-  if (!state_) co_return IndexLook{};
-  const bool is_small = !wish.log || wish.log->files().size() <= kHere;
+Task<IndexScan> WorkspaceIndex::ask(WatchRequest request) {
+  if (!state_) co_return IndexScan{};
+  const bool is_small = !request.log || request.log->files().size() <= kHere;
   if (!working_ && step_here() && is_small) {
-    IndexLook look = answered(wish);
-    if (wish.log) look.changes = state_->table().changes(*wish.log, wish.max_listed);
-    co_return look;
+    IndexScan check = answered(request);
+    if (request.log) check.changes = state_->table().changes(*request.log, request.max_listed);
+    co_return check;
   }
-  OneShot<IndexLook> found(loop_);
-  waiting_.push_back({std::move(wish), found.resolver()});
+  OneShot<IndexScan> match(loop_);
+  waiting_.push_back({std::move(request), match.resolver()});
   if (!std::exchange(working_, true)) tasks_.spawn(work());
-  IndexLook look = co_await found;
-  co_return look;
+  IndexScan check = co_await match;
+  co_return check;
 }
 
 // A look on the loop. False: it did not end; a look on the worker thread ends it.
@@ -128,7 +128,7 @@ bool WorkspaceIndex::step_here() {
   const NamedWork named_work(LoopWork::workspace);
   const bool contended = writers_.were_several();
   state_->table().set_contended(contended);
-  state_->begin_look();
+  state_->begin_scan();
   if (!state_->step(kHere, IndexState::On::loop)) {
     if (contended) writers_.see_again();
     return false;
@@ -142,9 +142,9 @@ void WorkspaceIndex::noted() {
   if (!state_->walked().empty()) host_->walks_++;
   files_ = state_->table().count();
   watches_ = state_->watches();
-  host_->by_use_.splice(host_->by_use_.end(), host_->by_use_, place_);
+  host_->by_use_.splice(host_->by_use_.end(), host_->by_use_, list_position_);
   uint64_t files = 0;
-  for (const WorkspaceIndex* one : host_->by_use_) files += one->files_;
+  for (const WorkspaceIndex* index : host_->by_use_) files += index->files_;
   for (auto at = host_->by_use_.begin(); files > kMaxFiles && *at != this;) {
     WorkspaceIndex* const other = *at++;
     if (other->is_in_use()) continue;
@@ -157,14 +157,14 @@ void WorkspaceIndex::noted() {
 // files.
 Task<> WorkspaceIndex::work() {
   while (!waiting_.empty() && state_) {
-    std::vector<WaitingLook> now = std::exchange(waiting_, {});
+    std::vector<WaitingScan> now = std::exchange(waiting_, {});
     const bool current = co_await look_beside();
     if (current) noted();
-    for (WaitingLook& one : now) {
-      IndexLook look;
-      if (current) look = answered(one.wish);
-      if (current && one.wish.log) look.changes = co_await changes_beside(std::move(one.wish));
-      one.resolver.resolve(std::move(look));
+    for (WaitingScan& item : now) {
+      IndexScan check;
+      if (current) check = answered(item.watch_request);
+      if (current && item.watch_request.log) check.changes = co_await changes_beside(std::move(item.watch_request));
+      item.resolver.resolve(std::move(check));
     }
     if (!state_->unusable().empty()) end(state_->unusable());
   }
@@ -178,45 +178,45 @@ Task<bool> WorkspaceIndex::look_beside() {
   if (!living_.expired()) state_->set_living(living_);
   state_->table().set_contended(writers_.were_several());
   for (size_t slices = 0; slices < kMaxSlices && state_->unusable().empty(); slices++) {
-    auto found = std::make_shared<bool>(false);
-    WorkerThread::Job job = [state = state_, found, begins = slices == 0]() -> Result<> {
-      if (begins) state->begin_look();
-      *found = state->step(kInASlice);
+    auto count = std::make_shared<bool>(false);
+    WorkerThread::Job job = [state = state_, count, begins = slices == 0]() -> Result<> {
+      if (begins) state->begin_scan();
+      *count = state->step(kInASlice);
       return {};
     };
     (void)co_await host_->worker().run(std::move(job));
-    if (*found) co_return true;
+    if (*count) co_return true;
   }
   co_return false;
 }
 
 // A log of many files is read and freed beside the loop.
-Task<LoggedChanges> WorkspaceIndex::changes_beside(Wish wish) {
-  auto found = std::make_shared<LoggedChanges>();
-  auto log = std::make_shared<std::shared_ptr<ChangeLog>>(std::move(wish.log));
-  WorkerThread::Job job = [state = state_, found, log, most = wish.max_listed]() -> Result<> {
-    *found = state->table().changes(**log, most);
+Task<LoggedChanges> WorkspaceIndex::changes_beside(WatchRequest request) {
+  auto changes = std::make_shared<LoggedChanges>();
+  auto log = std::make_shared<std::shared_ptr<ChangeLog>>(std::move(request.log));
+  WorkerThread::Job job = [state = state_, changes, log, max = request.max_listed]() -> Result<> {
+    *changes = state->table().changes(**log, max);
     log->reset();
     return {};
   };
   (void)co_await host_->worker().run(std::move(job));
-  co_return std::move(*found);
+  co_return std::move(*changes);
 }
 
 // All but the changes.
-IndexLook WorkspaceIndex::answered(const Wish& wish) {
+IndexScan WorkspaceIndex::answered(const WatchRequest& request) {
   FileTable& table = state_->table();
-  IndexLook look;
-  look.current = true;
-  look.usage = table.usage();
-  look.total_size = table.size();
-  look.walked = state_->walked();
-  if (wish.log) look.largest = table.largest();
-  if (wish.begins_log) {
-    last_log_ = look.log = table.begin_log();
-    if (*wish.begins_log == LogFor::writer) look.turn = std::make_unique<Writers::Turn>(writers_);
+  IndexScan check;
+  check.current = true;
+  check.usage = table.usage();
+  check.total_size = table.size();
+  check.walked = state_->walked();
+  if (request.log) check.largest = table.largest();
+  if (request.begins_log) {
+    last_log_ = check.log = table.begin_log();
+    if (*request.begins_log == LogFor::writer) check.turn = std::make_unique<Writers::Turn>(writers_);
   }
-  return look;
+  return check;
 }
 
 }  // namespace tenants

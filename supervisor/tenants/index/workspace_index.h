@@ -61,7 +61,7 @@ class IndexHost {
 };
 
 // What a look has found.
-struct IndexLook {
+struct IndexScan {
   bool current = false;     // false: the index cannot tell, or the workspace changes faster than it can be looked at
   Usage usage;              // `problem` is not set
   uint64_t total_size = 0;  // of all files, in bytes
@@ -77,7 +77,7 @@ class WorkspaceIndex {
   // `writers`: changes that a look finds while they are several may be of each of them. So each writer asks for a look
   // before it begins, and before it ends. Loop and `writers` must outlive the index.
   WorkspaceIndex(Loop& loop, IndexHost& host, Writers& writers)
-      : loop_(loop), host_(&host), writers_(writers), place_(host.by_use_.end()), tasks_(loop) {
+      : loop_(loop), host_(&host), writers_(writers), list_position_(host.by_use_.end()), tasks_(loop) {
     host.all_.insert(this);
   }
   ~WorkspaceIndex();
@@ -91,17 +91,17 @@ class WorkspaceIndex {
   // Why it does not. Empty: it does, or it has not begun.
   const std::string& unusable() const { return unusable_; }
 
-  Task<IndexLook> look() { return ask({std::nullopt, nullptr, 0}); }
+  Task<IndexScan> inspect() { return ask({std::nullopt, nullptr, 0}); }
   // A look; from then on all changes are logged while the caller keeps `log`, and a writer is one while it keeps
   // `turn`. Both begin within the look: another look may begin before the caller learns that this one has ended.
-  Task<IndexLook> begin_log(LogFor who) { return ask({who, nullptr, 0}); }
-  Task<IndexLook> end_log(std::shared_ptr<ChangeLog> log, size_t max_listed) {
+  Task<IndexScan> begin_log(LogFor log_for) { return ask({log_for, nullptr, 0}); }
+  Task<IndexScan> end_log(std::shared_ptr<ChangeLog> log, size_t max_listed) {
     return ask({std::nullopt, std::move(log), max_listed});
   }
 
   // While a program keeps it, the files that programs have opened are looked at again in each look. Takes effect with
   // the next look.
-  std::shared_ptr<const void> keep_looking_at_opened();
+  std::shared_ptr<const void> watch_opened();
 
   uint64_t files() const { return files_; }
   uint64_t watches() const { return watches_; }
@@ -109,24 +109,24 @@ class WorkspaceIndex {
 
  private:
   friend class IndexHost;
-  struct Wish {
+  struct WatchRequest {
     std::optional<LogFor> begins_log;
     std::shared_ptr<ChangeLog> log;
     size_t max_listed = 0;
   };
-  struct WaitingLook {
-    Wish wish;
-    OneShot<IndexLook>::Resolver resolver;
+  struct WaitingScan {
+    WatchRequest watch_request;
+    OneShot<IndexScan>::Resolver resolver;
   };
-  Task<IndexLook> ask(Wish wish);
+  Task<IndexScan> ask(WatchRequest request);
   Task<> work();
   bool step_here();
   Task<bool> look_beside();
-  Task<LoggedChanges> changes_beside(Wish wish);
-  IndexLook answered(const Wish& wish);
+  Task<LoggedChanges> changes_beside(WatchRequest request);
+  IndexScan answered(const WatchRequest& request);
   void noted();
-  // Gives back what it takes. `may_begin_again`: without a pause.
-  void end(std::string why, bool may_begin_again = false);
+  // Gives back what it takes. `may_restart`: without a pause.
+  void end(std::string why, bool may_restart = false);
 
   Loop& loop_;
   IndexHost* host_;  // nullptr: it has ended
@@ -134,14 +134,14 @@ class WorkspaceIndex {
   std::shared_ptr<IndexState> state_;  // nullptr: it does not follow the workspace. A worker's job holds it, too
   std::string unusable_;
   Monotonic::time_point ended_;  // when `unusable_` was set
-  bool may_begin_again_ = false;
+  bool may_restart_ = false;
   bool ready_ = false;  // the first look has ended
   bool working_ = false;
-  std::vector<WaitingLook> waiting_;
+  std::vector<WaitingScan> waiting_;
   std::weak_ptr<ChangeLog> last_log_;
   std::weak_ptr<const void> living_;
   uint64_t files_ = 0, watches_ = 0;
-  std::list<WorkspaceIndex*>::iterator place_;
+  std::list<WorkspaceIndex*>::iterator list_position_;
   Scope tasks_;
 };
 

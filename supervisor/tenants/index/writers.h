@@ -21,7 +21,7 @@ class Writers {
   // One writer, as long as the object exists. The Writers must outlive it.
   class Turn {
    public:
-    explicit Turn(Writers& writers) : writers_(writers), first_(writers.now_++ == 0), number_(++writers.begun_) {
+    explicit Turn(Writers& writers) : writers_(writers), first_(writers.now_++ == 0), number_(++writers.started_) {
       writers.several_ |= !first_;
     }
     ~Turn() { stop(); }
@@ -31,7 +31,7 @@ class Writers {
       if (!std::exchange(stopped_, true)) writers_.now_--;
     }
     // No other writer was active at any time since this one began.
-    bool is_alone() const { return first_ && writers_.begun_ == number_; }
+    bool is_alone() const { return first_ && writers_.started_ == number_; }
 
    private:
     Writers& writers_;
@@ -41,7 +41,7 @@ class Writers {
 
  private:
   uint32_t now_ = 0;
-  uint64_t begun_ = 0;
+  uint64_t started_ = 0;
   bool several_ = false;
 };
 

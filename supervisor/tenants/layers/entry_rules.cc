@@ -64,12 +64,12 @@ bool is_search_path(const std::vector<std::string>& parts) {
 }
 
 // A folder that Python searches, and the rest of a path below it.
-struct PythonPlace {
+struct PythonPosition {
   std::string_view folder, rest;
 };
 
 // lib/python3/dist-packages, lib/python3.N and lib/python3.N/lib-dynload or dist-packages.
-std::optional<PythonPlace> python_place_of(std::string_view path) {
+std::optional<PythonPosition> python_place_of(std::string_view path) {
   constexpr std::string_view kStart = "lib/python3";
   if (!path.starts_with(kStart)) return {};
   const size_t version_end = path.find('/', kStart.size());
@@ -79,10 +79,10 @@ std::optional<PythonPlace> python_place_of(std::string_view path) {
   for (std::string_view inner : {"dist-packages/", "site-packages/", "lib-dynload/"}) {
     if (!path.substr(version_end + 1).starts_with(inner)) continue;
     const size_t end = version_end + 1 + inner.size();
-    return PythonPlace{path.substr(0, end - 1), path.substr(end)};
+    return PythonPosition{path.substr(0, end - 1), path.substr(end)};
   }
   if (version.empty()) return {};
-  return PythonPlace{path.substr(0, version_end), path.substr(version_end + 1)};
+  return PythonPosition{path.substr(0, version_end), path.substr(version_end + 1)};
 }
 
 Result<> check_name(const LayerEntry& entry) {
@@ -139,7 +139,7 @@ Result<> check_target(const LayerEntry& entry) {
     return refuse_entry(entry.path, "it is a link without a target, or with a long one");
   if (target.find_first_of(std::string_view("\0\n\r\x1b", 4)) != target.npos)
     return refuse_entry(entry.path, "it is a link whose target has control characters");
-  std::vector<std::string_view> place;  // folders below /usr that the target leads through
+  std::vector<std::string_view> position;  // folders below /usr that the target leads through
   std::string_view rest = target;
   if (rest.starts_with('/')) {
     if (!rest.starts_with("/usr/"))
@@ -149,7 +149,7 @@ Result<> check_target(const LayerEntry& entry) {
   } else {
     const std::string_view path = entry.path;
     for (size_t at = 0, end; (end = path.find('/', at)) != path.npos; at = end + 1)
-      place.push_back(path.substr(at, end - at));
+      position.push_back(path.substr(at, end - at));
   }
   bool has_name = false;
   while (!rest.empty()) {
@@ -163,11 +163,11 @@ Result<> check_target(const LayerEntry& entry) {
       // The name may be a link, and then its target's parent is not the folder that the text shows.
       return refuse_entry(entry.path, fmt::format("it is a link that leads back out of a folder, to {}",
                                                   printable(target, kShownPath)));
-    } else if (place.empty()) {
+    } else if (position.empty()) {
       return refuse_entry(entry.path,
                           fmt::format("it is a link that leads out of /usr, to {}", printable(target, kShownPath)));
     } else {
-      place.pop_back();
+      position.pop_back();
     }
   }
   return {};
@@ -181,9 +181,9 @@ bool is_extension_or_source(std::string_view file) {
 // which several packages may share.
 using PythonModules = std::map<std::string, bool, std::less<>>;
 Result<PythonModules> modules_in(int usr, const std::string& folder) {
-  PythonModules found;
+  PythonModules modules;
   Fd opened(::openat(usr, folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!opened && (errno == ENOENT || errno == ENOTDIR)) return found;
+  if (!opened && (errno == ENOENT || errno == ENOTDIR)) return modules;
   TRY(const auto names, read_names(FolderReader::of(std::move(opened), "/usr/" + folder)));
   for (const std::string& name : names) {
     if (name.starts_with('.') || name == kBytecodeFolder) continue;
@@ -196,12 +196,12 @@ Result<PythonModules> modules_in(int usr, const std::string& folder) {
     if (S_ISDIR(status.st_mode)) {
       if (name.find('.') != name.npos || name == "dist-packages" || name == "lib-dynload") continue;
       const bool is_shared = ::faccessat(usr, (path + "/__init__.py").c_str(), F_OK, 0) < 0 && errno == ENOENT;
-      found.emplace(name, is_shared);
+      modules.emplace(name, is_shared);
     } else if (is_extension_or_source(name)) {
-      found[std::string(stem_of(name))] = false;
+      modules[std::string(stem_of(name))] = false;
     }
   }
-  return found;
+  return modules;
 }
 
 // The source of "a/__pycache__/six.cpython-311.opt-1.pyc" is "a/six.py". Empty for other paths.
@@ -254,10 +254,10 @@ Result<PythonModules> modules_of_usr(int usr) {
 }  // namespace
 
 std::string_view python_module_of(std::string_view path) {
-  const auto place = python_place_of(path);
-  if (!place || place->rest.empty()) return {};
-  const std::string_view first = place->rest.substr(0, place->rest.find('/'));
-  const bool is_folder = first.size() < place->rest.size();
+  const auto position = python_place_of(path);
+  if (!position || position->rest.empty()) return {};
+  const std::string_view first = position->rest.substr(0, position->rest.find('/'));
+  const bool is_folder = first.size() < position->rest.size();
   if (first == kBytecodeFolder) return {};
   if (is_folder) return first.find('.') == first.npos && first.find('-') == first.npos ? first : std::string_view();
   return is_extension_or_source(first) ? stem_of(first) : std::string_view();
@@ -298,14 +298,13 @@ Result<> check_against_usr(const Manifest& manifest, int usr) {
       return refuse_entry(entry.path, "/usr has a file of this name", kRemedy);
     if (exists && !S_ISDIR(there.st_mode))
       return refuse_entry(entry.path, "it is a folder, and /usr has a file of this name", kRemedy);
-    const auto known = modules.find(python_module_of(entry.path));
-    if (known == modules.end()) continue;
+    const auto it = modules.find(python_module_of(entry.path));
+    if (it == modules.end()) continue;
     const bool is_module_file =
         entry.kind != EntryKind::folder && python_place_of(entry.path)->rest.find('/') == std::string_view::npos;
     const bool is_initial = stem_of(std::string_view(entry.path).substr(entry.path.rfind('/') + 1)) == "__init__";
-    const bool may_share = known->second && !is_initial && !is_module_file;
-    if (!may_share)
-      return refuse_entry(entry.path, fmt::format("/usr has the Python module {}", known->first), kRemedy);
+    const bool may_share = it->second && !is_initial && !is_module_file;
+    if (!may_share) return refuse_entry(entry.path, fmt::format("/usr has the Python module {}", it->first), kRemedy);
   }
   return {};
 }

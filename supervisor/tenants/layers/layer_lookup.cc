@@ -40,21 +40,21 @@ class LayerLookup {
   explicit LayerLookup(const std::string& folder) : store_(LayerStore::open(folder)) {}
 
   policies::PackageLayers all() {
-    policies::PackageLayers found;
+    policies::PackageLayers layers;
     auto named = store_ ? store_->list() : Result<std::vector<NamedLayer>>();
-    if (!named) return found;
-    for (NamedLayer& layer : *named) found.push_back(shared_layer(std::move(layer), nullptr));
-    return found;
+    if (!named) return layers;
+    for (NamedLayer& layer : *named) layers.push_back(shared_layer(std::move(layer), nullptr));
+    return layers;
   }
 
   Result<std::shared_ptr<const policies::PackageLayer>> find(const std::string& name) {
-    if (const auto known = found_.find(name); known != found_.end()) return known->second;
+    if (const auto it = layers_.find(name); it != layers_.end()) return it->second;
     if (!store_) return tl::unexpected<Error>(store_.error());
     TRY(NamedLayer layer, store_->find(name));
-    auto held = store_->hold(layer.hash);
-    if (!held) {  // another build has replaced the version meanwhile
+    auto layer_fd = store_->hold(layer.hash);
+    if (!layer_fd) {  // another build has replaced the version meanwhile
       TRY(layer, store_->find(name));
-      TRY(held, store_->hold(layer.hash));
+      TRY(layer_fd, store_->hold(layer.hash));
     }
     CHECKED(store_->check(layer.hash, CheckDepth::quick));
     const std::string python = python_of_usr();
@@ -62,8 +62,8 @@ class LayerLookup {
       return fail(Code::invalid,
                   fmt::format("it was built for Python {}, and this machine has {}", layer.python, python),
                   "build it again: warder layer build");
-    auto shared = shared_layer(std::move(layer), std::make_shared<const Fd>(*std::move(held)));
-    found_.emplace(name, shared);
+    auto shared = shared_layer(std::move(layer), std::make_shared<const Fd>(*std::move(layer_fd)));
+    layers_.emplace(name, shared);
     return shared;
   }
 
@@ -94,10 +94,11 @@ class LayerLookup {
   }
 
  private:
-  static std::shared_ptr<const policies::PackageLayer> shared_layer(NamedLayer layer, std::shared_ptr<const Fd> held) {
+  static std::shared_ptr<const policies::PackageLayer> shared_layer(NamedLayer layer,
+                                                                    std::shared_ptr<const Fd> layer_fd) {
     return std::make_shared<const policies::PackageLayer>(
         policies::PackageLayer{std::move(layer.name), std::move(layer.hash), std::move(layer.offers.python),
-                               std::move(layer.offers.node), std::move(held)});
+                               std::move(layer.offers.node), std::move(layer_fd)});
   }
 
   const Manifest* manifest_of(const std::string& hash) {
@@ -109,7 +110,7 @@ class LayerLookup {
   }
 
   Result<LayerStore> store_;
-  std::map<std::string, std::shared_ptr<const policies::PackageLayer>> found_;
+  std::map<std::string, std::shared_ptr<const policies::PackageLayer>> layers_;
   std::map<std::string, std::optional<Manifest>> manifests_;
 };
 

@@ -29,10 +29,10 @@ namespace {
 constexpr size_t kMaxNameFileBytes = 1 << 20, kMaxManifestFileBytes = size_t{256} << 20;
 constexpr char kNames[] = "names", kTree[] = "tree", kManifestFile[] = "manifest.json", kFingerprint[] = "fingerprint";
 
-Result<std::string> read_file(int folder, const std::string& name, size_t most) {
+Result<std::string> read_file(int folder, const std::string& name, size_t max) {
   TRY(const RelativePath path, RelativePath::parse(name));
   TRY(const Fd file, open_regular_beneath(folder, path, O_RDONLY));
-  return read_whole(file.get(), most);
+  return read_complete(file.get(), max);
 }
 
 Result<> write_file(int folder, const std::string& name, std::string_view text) {
@@ -57,13 +57,13 @@ Result<> replace_file(int folder, const std::string& name, std::string_view text
 
 Result<Fd> make_folder(int parent, const std::string& name) {
   if (::mkdirat(parent, name.c_str(), 0755) < 0 && errno != EEXIST) return fail_path(errno, "make", name);
-  Fd made(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!made) return fail_path(errno, "open", name);
+  Fd created(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!created) return fail_path(errno, "open", name);
   struct stat status {};
-  if (::fstat(made.get(), &status) < 0) return fail_path(errno, "look at", name);
-  if ((status.st_mode & 07777) != 0755 && ::fchmod(made.get(), 0755) < 0)
+  if (::fstat(created.get(), &status) < 0) return fail_path(errno, "look at", name);
+  if ((status.st_mode & 07777) != 0755 && ::fchmod(created.get(), 0755) < 0)
     return fail_path(errno, "set the mode of", name);  // whatever the umask is
-  return made;
+  return created;
 }
 
 std::string name_text(const NamedLayer& layer) {
@@ -104,10 +104,10 @@ std::string difference_of(const Manifest& built, const Manifest& there) {
   for (const LayerEntry& entry : built.entries) {
     if (at == there.entries.size() || there.entries[at].path > entry.path)
       return fmt::format("'{}' is missing", printable(entry.path, 200));
-    const LayerEntry& found = there.entries[at++];
-    if (found.path < entry.path) return fmt::format("'{}' was added", printable(found.path, 200));
-    if (found.kind != entry.kind || found.mode != entry.mode || found.bytes != entry.bytes ||
-        found.sha256 != entry.sha256 || found.target != entry.target)
+    const LayerEntry& layer_entry = there.entries[at++];
+    if (layer_entry.path < entry.path) return fmt::format("'{}' was added", printable(layer_entry.path, 200));
+    if (layer_entry.kind != entry.kind || layer_entry.mode != entry.mode || layer_entry.bytes != entry.bytes ||
+        layer_entry.sha256 != entry.sha256 || layer_entry.target != entry.target)
       return fmt::format("'{}' was changed", printable(entry.path, 200));
   }
   if (at < there.entries.size()) return fmt::format("'{}' was added", printable(there.entries[at].path, 200));
@@ -216,7 +216,7 @@ Result<Fd> LayerStore::hold(const std::string& hash) const {
 
 bool LayerStore::is_named(const std::string& hash) const {
   const auto all = list();
-  return !all || std::any_of(all->begin(), all->end(), [&](const NamedLayer& one) { return one.hash == hash; });
+  return !all || std::any_of(all->begin(), all->end(), [&](const NamedLayer& layer) { return layer.hash == hash; });
 }
 
 // Only a version that has no holder. Its own descriptor has the lock until the files are gone.
@@ -232,9 +232,9 @@ Result<> LayerStore::delete_version(const std::string& hash) {
 
 // Deletes versions without a name, unless they are in use, and what a build that was killed has left.
 void LayerStore::prune() {
-  const auto found = read_names(FolderReader::at(folder_.get(), path_));
-  if (!found) return log_warning("old versions of layers stay: {}", found.error().what);
-  for (const std::string& name : *found) {
+  const auto names = read_names(FolderReader::at(folder_.get(), path_));
+  if (!names) return log_warning("old versions of layers stay: {}", names.error().what);
+  for (const std::string& name : *names) {
     if (is_layer_hash(name) && !is_named(name)) (void)delete_version(name);
     if (name.starts_with(".new-")) (void)remove_tree_beneath(folder_.get(), RelativePath::known(name));
   }
@@ -251,7 +251,7 @@ Result<> LayerStore::renew_fingerprint(const std::string& hash) {
 }
 
 // Moves a complete version into its place. Where a good one is, it stays: its inodes may be in use.
-Result<> LayerStore::place(const std::string& fresh, const std::string& hash) {
+Result<> LayerStore::install_version(const std::string& fresh, const std::string& hash) {
   TRY(const RelativePath from, RelativePath::parse(fresh));
   TRY(const RelativePath to, RelativePath::parse(hash));
   if (open_version(hash)) {
@@ -269,9 +269,9 @@ Result<> LayerStore::write_name(const NamedLayer& layer) {
   return replace_file(names.get(), layer.name + ".json", name_text(layer));
 }
 
-Result<NamedLayer> LayerStore::add(NamedLayer what, int tree) {
-  if (!is_layer_name(what.name))
-    return fail(Code::invalid, fmt::format("'{}' is not the name of a layer", printable(what.name, 64)),
+Result<NamedLayer> LayerStore::add(NamedLayer layer, int tree) {
+  if (!is_layer_name(layer.name))
+    return fail(Code::invalid, fmt::format("'{}' is not the name of a layer", printable(layer.name, 64)),
                 "1 to 64 of a-z, 0-9, '-', '_' and '.', not starting with a dot");
   const std::string fresh = fmt::format(".new-{}", random_hex(8));
   const auto built = [&]() -> Result<NamedLayer> {
@@ -282,20 +282,20 @@ Result<NamedLayer> LayerStore::add(NamedLayer what, int tree) {
     if (manifest.entries.empty()) return fail(Code::invalid, "the packages hold no file for a layer");
     TRY(const Fd usr, open_directory("/usr"));
     CHECKED(check_against_usr(manifest, usr.get()));
-    what.offers = offers_of(manifest);
-    if (what.offers.python.empty()) what.python.clear();
-    manifest.python = what.python;
+    layer.offers = offers_of(manifest);
+    if (layer.offers.python.empty()) layer.python.clear();
+    manifest.python = layer.python;
     const std::string text = manifest_text(manifest);
-    what.hash = hash_of_manifest(text);
-    what.files = manifest.entries.size();
-    what.bytes = 0;
-    for (const LayerEntry& entry : manifest.entries) what.bytes += entry.bytes;
+    layer.hash = hash_of_manifest(text);
+    layer.files = manifest.entries.size();
+    layer.bytes = 0;
+    for (const LayerEntry& entry : manifest.entries) layer.bytes += entry.bytes;
     CHECKED(write_file(version.get(), kManifestFile, text));
     TRY(const std::string fingerprint, fingerprint_of(copy.get()));
     CHECKED(write_file(version.get(), kFingerprint, fingerprint));
     if (const int error = durable::sync_file_system(version.get())) return fail_path(error, "write", path_);
-    CHECKED(place(fresh, what.hash));
-    return what;
+    CHECKED(install_version(fresh, layer.hash));
+    return layer;
   }();
   if (!built) {
     (void)remove_tree_beneath(folder_.get(), RelativePath::known(fresh));

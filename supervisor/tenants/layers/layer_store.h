@@ -30,7 +30,7 @@ struct NamedLayer {
 };
 
 // quick: the fingerprint (tree_scan.h); only if it differs, all hashes. whole: all hashes in any case.
-enum class CheckDepth { quick, whole };
+enum class CheckDepth { quick, full };
 
 class LayerStore {
  public:
@@ -52,14 +52,14 @@ class LayerStore {
   // of `what` that depend on the tree are set here. An older version with this name is deleted; if it is in use, by a
   // later change of the store. The new version is compared with /usr by check_against_usr(). remove(): the name, and
   // then the files. exhausted: a daemon or a jail uses them, and they stay.
-  Result<NamedLayer> add(NamedLayer what, int tree);
+  Result<NamedLayer> add(NamedLayer layer, int tree);
   Result<> remove(const std::string& name);
 
  private:
   LayerStore(std::string path, Fd folder) : path_(std::move(path)), folder_(std::move(folder)) {}
   Result<Fd> open_version(const std::string& hash) const;
   Result<> renew_fingerprint(const std::string& hash);
-  Result<> place(const std::string& fresh, const std::string& hash);
+  Result<> install_version(const std::string& fresh, const std::string& hash);
   Result<> write_name(const NamedLayer& layer);
   bool is_named(const std::string& hash) const;
   Result<> delete_version(const std::string& hash);

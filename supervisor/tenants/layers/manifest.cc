@@ -78,8 +78,8 @@ Result<Manifest> parse_manifest(std::string_view text) {
   if (!entries || !entries->is_array()) return fail(Code::invalid, "manifest.entries: not a list");
   if (entries->size() > kMaxLayerEntries) return fail(Code::invalid, "manifest.entries: too many");
   manifest.entries.reserve(entries->size());
-  for (const Json& one : *entries) {
-    TRY(LayerEntry entry, parse_entry(one, manifest.entries.size()));
+  for (const Json& item : *entries) {
+    TRY(LayerEntry entry, parse_entry(item, manifest.entries.size()));
     if (!manifest.entries.empty() && entry.path <= manifest.entries.back().path)
       return fail(Code::invalid, "manifest.entries: not in the order of their paths");
     manifest.entries.push_back(std::move(entry));

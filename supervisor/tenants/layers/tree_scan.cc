@@ -29,8 +29,8 @@ std::string digits_of(const std::array<unsigned char, crypto_hash_sha256_BYTES>&
 
 int64_t nanoseconds_of(const timespec& time) { return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
 
-Result<std::vector<std::string>> names_in_order(int folder, const std::string& path, size_t left) {
-  auto names = read_names(FolderReader::at(folder, path.empty() ? "." : path), left);
+Result<std::vector<std::string>> names_in_order(int folder, const std::string& path, size_t remaining) {
+  auto names = read_names(FolderReader::at(folder, path.empty() ? "." : path), remaining);
   if (!names && names.error().code == Code::exhausted && names.error().err == 0)
     return fail(Code::exhausted, fmt::format("a layer has at most {} files and folders", kMaxLayerEntries),
                 "make several layers of fewer packages");
@@ -146,7 +146,7 @@ Result<Manifest> scan_tree(int tree) {
   }));
   // A walk sorts each folder; whole paths have another order, because '/' comes after '-' and '.'.
   std::sort(manifest.entries.begin(), manifest.entries.end(),
-            [](const LayerEntry& one, const LayerEntry& other) { return one.path < other.path; });
+            [](const LayerEntry& a, const LayerEntry& b) { return a.path < b.path; });
   return manifest;
 }
 

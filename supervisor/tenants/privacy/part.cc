@@ -15,8 +15,8 @@ namespace {
 
 // Opens the vault of a tenant, on the thread `disk`. References must outlive the task. Errors: those of
 // SealedVault::open; internal: there is no tenant of this name.
-Task<PiiVaults::Made> open_vault(Loop& loop, WorkerThread& disk, tenants::Registry& registry,
-                                 const tenants::MasterKey& key, tenants::TenantId id) {
+Task<PiiVaults::VaultResult> open_vault(Loop& loop, WorkerThread& disk, tenants::Registry& registry,
+                                        const tenants::MasterKey& key, tenants::TenantId id) {
   const std::string name = id.text();
   const auto tenant = registry.find(id);  // while this reference exists, the tenant's folder is not removed
   if (!tenant) co_return fail(Code::internal, "there is no tenant '" + name + "'");

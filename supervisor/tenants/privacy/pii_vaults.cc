@@ -5,8 +5,8 @@ namespace privacy {
 Task<Result<PiiVaults::VaultPtr>> PiiVaults::of(const tenants::TenantId& tenant, std::chrono::seconds lifetime) {
   std::erase_if(forgotten_, [](const VaultPtr& forgotten) { return forgotten.use_count() == 1; });
   Result<VaultPtr> vault;
-  if (const auto known = vaults_.find(tenant); known != vaults_.end()) {
-    vault = known->second;
+  if (const auto it = vaults_.find(tenant); it != vaults_.end()) {
+    vault = it->second;
   } else {
     Waiter opened(loop_, fail(Code::internal, "the vault for personal data was not opened", "call again"));
     const auto [opening, is_first] = opening_.try_emplace(tenant);
@@ -44,22 +44,22 @@ class PiiVaults::Opening {
 
 Task<> PiiVaults::open(tenants::TenantId tenant) {
   Opening opening(*this, tenant);
-  Made made = VaultPtr();
+  VaultResult vault_ptr = VaultPtr();
   if (make_) {
-    Task<Made> making = make_(tenant);
-    made = co_await std::move(making);
+    Task<VaultResult> making = make_(tenant);
+    vault_ptr = co_await std::move(making);
   } else {
-    made = std::make_shared<policies::MemoryVault>();
+    vault_ptr = std::make_shared<policies::MemoryVault>();
   }
   Result<VaultPtr> vault;
-  if (made) {
-    vault = *made;
-    vaults_[tenant] = *std::move(made);
+  if (vault_ptr) {
+    vault = *vault_ptr;
+    vaults_[tenant] = *std::move(vault_ptr);
   } else {
-    vault = tl::unexpected<Error>(std::move(made).error());
+    vault = tl::unexpected<Error>(std::move(vault_ptr).error());
   }
   const auto waiting = opening.take_waiting();
-  for (const auto& one : waiting) one.resolve_now(vault);  // in this turn: forget() may close the vault in the next
+  for (const auto& item : waiting) item.resolve_now(vault);  // in this turn: forget() may close the vault in the next
 }
 
 }  // namespace privacy

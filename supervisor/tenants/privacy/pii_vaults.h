@@ -23,8 +23,8 @@ class PiiVaults {
   // until the task has ended.
   // A vault that was forgotten lives until the last job that uses it has ended.
   using VaultPtr = std::shared_ptr<policies::PiiVault>;
-  using Made = Result<VaultPtr>;
-  using Make = std::function<Task<Made>(tenants::TenantId tenant)>;
+  using VaultResult = Result<VaultPtr>;
+  using Make = std::function<Task<VaultResult>(tenants::TenantId tenant)>;
   // The loop must outlive this object.
   explicit PiiVaults(Loop& loop, Make make = {}) : loop_(loop), make_(std::move(make)), tasks_(loop) {}
 

@@ -60,20 +60,21 @@ bool is_same_entry(const BaseStamp& then, const tenants::Entry& now) {
 
 }  // namespace
 
-Result<std::string> digest_below(int root, const std::string& path, DigestTimes times, uint64_t& entries_left) {
+Result<std::string> digest_below(int root, const std::string& path, DigestTimes times, uint64_t& remaining_entries) {
   GenericHash hash;
   const size_t prefix = path.empty() ? 0 : path.size() + 1;
-  CHECKED(each_below(root, path, entries_left, [&](const std::string& at, const tenants::Entry& entry) -> Result<> {
-    hash.add(std::string_view(at).substr(prefix));
-    hash.add_number(static_cast<uint64_t>(entry.kind));
-    hash.add_number(entry.inode);
-    hash.add_number(entry.mode);
-    if (entry.kind == FileKind::directory) return {};
-    hash.add_number(entry.size);
-    hash.add_number(static_cast<uint64_t>(entry.mtime_ns));
-    if (times == DigestTimes::mtime_and_ctime) hash.add_number(static_cast<uint64_t>(entry.ctime_ns));
-    return {};
-  }));
+  CHECKED(
+      each_below(root, path, remaining_entries, [&](const std::string& at, const tenants::Entry& entry) -> Result<> {
+        hash.add(std::string_view(at).substr(prefix));
+        hash.add_number(static_cast<uint64_t>(entry.kind));
+        hash.add_number(entry.inode);
+        hash.add_number(entry.mode);
+        if (entry.kind == FileKind::directory) return {};
+        hash.add_number(entry.size);
+        hash.add_number(static_cast<uint64_t>(entry.mtime_ns));
+        if (times == DigestTimes::mtime_and_ctime) hash.add_number(static_cast<uint64_t>(entry.ctime_ns));
+        return {};
+      }));
   return hash.finished();
 }
 

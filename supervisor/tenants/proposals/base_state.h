@@ -49,6 +49,6 @@ Result<std::string> difference_from(const BaseStamp& then, int root, const std::
 // A digest over names, kinds, inodes, sizes and times of all entries below a folder. `ctime`: with the time that a
 // program cannot set.
 enum class DigestTimes { mtime, mtime_and_ctime };
-Result<std::string> digest_below(int root, const std::string& path, DigestTimes times, uint64_t& entries_left);
+Result<std::string> digest_below(int root, const std::string& path, DigestTimes times, uint64_t& remaining_entries);
 
 }  // namespace proposals

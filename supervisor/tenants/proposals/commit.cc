@@ -19,83 +19,84 @@ StampDepth depth_of(const JournalRow& row) {
   return row.kind == StepKind::mode ? StampDepth::entry : StampDepth::contents;
 }
 
-Result<> change_state(const CommitPlace& place, CommitJournal& journal, JournalState state, const CommitHooks& hooks) {
+Result<> change_state(const CommitTarget& target, CommitJournal& journal, JournalState state,
+                      const CommitHooks& hooks) {
   hooks.before_step();
   const JournalState before = std::exchange(journal.state, state);
-  auto written = write_journal(place.staging, journal);
+  auto written = write_journal(target.staging, journal);
   if (!written) journal.state = before;
   return written;
 }
 
 // The modes that move_entry() may have widened.
-Result<> restore_parent_modes(const CommitPlace& place, const CommitJournal& journal) {
+Result<> restore_parent_modes(const CommitTarget& target, const CommitJournal& journal) {
   for (const ParentFolder& parent : journal.parents) {
     if (parent.path.empty()) continue;
-    TRY(const auto now, find_entry(place.workspace, parent.path));
+    TRY(const auto now, find_entry(target.workspace, parent.path));
     if (!now || identity_of(*now) != parent.identity || now->mode == parent.mode) continue;
-    if (now->mode == (parent.mode | 0700)) CHECKED(set_mode(place.workspace, parent.path, parent.mode));
+    if (now->mode == (parent.mode | 0700)) CHECKED(set_mode(target.workspace, parent.path, parent.mode));
   }
   return {};
 }
 
-Result<> restore_parent_times(const CommitPlace& place, const CommitJournal& journal) {
+Result<> restore_parent_times(const CommitTarget& target, const CommitJournal& journal) {
   for (auto parent = journal.parents.rbegin(); parent != journal.parents.rend(); ++parent) {
     if (!parent->restores_mtime) continue;
-    TRY(const auto now, find_entry(place.workspace, parent->path));
+    TRY(const auto now, find_entry(target.workspace, parent->path));
     if (now && identity_of(*now) == parent->identity)
-      CHECKED(set_mtime(place.workspace, parent->path, parent->mtime_ns));
+      CHECKED(set_mtime(target.workspace, parent->path, parent->mtime_ns));
   }
   return {};
 }
 
-Result<> note_afterwards(const CommitPlace& place, CommitJournal& journal) {
+Result<> note_afterwards(const CommitTarget& target, CommitJournal& journal) {
   StampBudget budget;
   budget.hashed_bytes = 0;  // an undo takes no other file for the committed one
   for (JournalRow& row : journal.rows) {
-    TRY(row.after, stamp_of(place.workspace, row.path, depth_of(row), budget));
+    TRY(row.after, stamp_of(target.workspace, row.path, depth_of(row), budget));
   }
   for (ParentFolder& parent : journal.parents) {
-    TRY(const auto now, find_entry(place.workspace, parent.path));
+    TRY(const auto now, find_entry(target.workspace, parent.path));
     parent.mtime_after_ns = now ? now->mtime_ns : 0;
   }
   return {};
 }
 
 // Steps in their order, then the modes of the folders.
-Result<StepReport> step_all_forward(const CommitPlace& place, const CommitJournal& journal,
+Result<StepReport> step_all_forward(const CommitTarget& target, const CommitJournal& journal,
                                     OnInterference on_interference, const CommitHooks& hooks) {
   for (const StepKind turn : {StepKind::create, StepKind::mode}) {
     for (const JournalRow& row : journal.rows) {
       if ((row.kind == StepKind::mode) != (turn == StepKind::mode)) continue;
       if (hooks.must_stop()) return StepReport{StepEnd::stopped, "", ""};
       hooks.before_step();
-      TRY(StepReport report, step_forward(place.staging, place.workspace, row));
+      TRY(StepReport report, step_forward(target.staging, target.workspace, row));
       if (report.end == StepEnd::interfered && on_interference == OnInterference::stop) return report;
     }
-    if (turn == StepKind::create) CHECKED(restore_parent_modes(place, journal));
+    if (turn == StepKind::create) CHECKED(restore_parent_modes(target, journal));
   }
   return StepReport{};
 }
 
-Result<StepReport> step_all_back(const CommitPlace& place, const CommitJournal& journal, OnInterference on_interference,
-                                 const CommitHooks& hooks) {
+Result<StepReport> step_all_back(const CommitTarget& target, const CommitJournal& journal,
+                                 OnInterference on_interference, const CommitHooks& hooks) {
   for (const StepKind turn : {StepKind::mode, StepKind::create}) {
     for (auto row = journal.rows.rbegin(); row != journal.rows.rend(); ++row) {
       if ((row->kind == StepKind::mode) != (turn == StepKind::mode)) continue;
       if (hooks.must_stop()) return StepReport{StepEnd::stopped, "", ""};
       hooks.before_step();
-      TRY(StepReport report, step_back(place.staging, place.workspace, *row));
+      TRY(StepReport report, step_back(target.staging, target.workspace, *row));
       if (report.end == StepEnd::interfered && on_interference == OnInterference::stop) return report;
     }
   }
-  CHECKED(restore_parent_modes(place, journal));
+  CHECKED(restore_parent_modes(target, journal));
   return StepReport{};
 }
 
 // A journal that ends `withdrawn` disappears: the proposal is as before.
-Result<> forget_journal(const CommitPlace& place, const CommitJournal& journal, const CommitHooks& hooks) {
+Result<> forget_journal(const CommitTarget& target, const CommitJournal& journal, const CommitHooks& hooks) {
   hooks.before_step();
-  return unlink_beneath(place.staging, RelativePath::known(journal_name(journal.number)), Removing::file);
+  return unlink_beneath(target.staging, RelativePath::known(journal_name(journal.number)), Removing::file);
 }
 
 }  // namespace
@@ -105,8 +106,8 @@ namespace {
 // One way through the states of a journal.
 class JournalRoll {
  public:
-  JournalRoll(const CommitPlace& place, CommitJournal& journal, const CommitHooks& hooks)
-      : place_(place), journal_(journal), hooks_(hooks) {}
+  JournalRoll(const CommitTarget& target, CommitJournal& journal, const CommitHooks& hooks)
+      : target_(target), journal_(journal), hooks_(hooks) {}
 
   Result<RollResult> roll() {
     for (;;) {
@@ -115,8 +116,8 @@ class JournalRoll {
       const bool is_forward = journal_.state == JournalState::forward || journal_.state == JournalState::redo;
       const bool is_lenient = journal_.state == JournalState::withdraw || journal_.state == JournalState::redo;
       const OnInterference on_interference = is_lenient ? OnInterference::skip : OnInterference::stop;
-      auto report = is_forward ? step_all_forward(place_, journal_, on_interference, hooks_)
-                               : step_all_back(place_, journal_, on_interference, hooks_);
+      auto report = is_forward ? step_all_forward(target_, journal_, on_interference, hooks_)
+                               : step_all_back(target_, journal_, on_interference, hooks_);
       if (!report && is_lenient)
         return tl::unexpected<Error>(std::move(report).error());  // the next roll() tries again
       if (report && report->end == StepEnd::stopped) return ended(RollEnd::interrupted);
@@ -125,14 +126,14 @@ class JournalRoll {
         continue;
       }
       hooks_.before_step();
-      if (journal_.state == JournalState::back) CHECKED(restore_parent_times(place_, journal_));
-      CHECKED(sync_names(place_.staging, place_.workspace, journal_));
+      if (journal_.state == JournalState::back) CHECKED(restore_parent_times(target_, journal_));
+      CHECKED(sync_names(target_.staging, target_.workspace, journal_));
       if (journal_.state == JournalState::withdraw) {
-        CHECKED(forget_journal(place_, journal_, hooks_));
+        CHECKED(forget_journal(target_, journal_, hooks_));
         return ended(RollEnd::withdrawn);
       }
-      if (is_forward) CHECKED(note_afterwards(place_, journal_));
-      CHECKED(change_state(place_, journal_, is_forward ? JournalState::done : JournalState::undone, hooks_));
+      if (is_forward) CHECKED(note_afterwards(target_, journal_));
+      CHECKED(change_state(target_, journal_, is_forward ? JournalState::done : JournalState::undone, hooks_));
     }
   }
 
@@ -143,12 +144,12 @@ class JournalRoll {
     const JournalState next = journal_.state == JournalState::forward ? JournalState::withdraw : JournalState::redo;
     if (!report) {
       failure_ = report.error();
-      (void)change_state(place_, journal_, next, hooks_);
+      (void)change_state(target_, journal_, next, hooks_);
       journal_.state = next;
       return {};
     }
     result_.conflicts.add(report->path, report->why);
-    return change_state(place_, journal_, next, hooks_);
+    return change_state(target_, journal_, next, hooks_);
   }
 
   Result<RollResult> ended(RollEnd end) {
@@ -157,7 +158,7 @@ class JournalRoll {
     return std::move(result_);
   }
 
-  const CommitPlace& place_;
+  const CommitTarget& target_;
   CommitJournal& journal_;
   const CommitHooks& hooks_;
   RollResult result_;
@@ -166,24 +167,24 @@ class JournalRoll {
 
 }  // namespace
 
-Result<RollResult> roll(const CommitPlace& place, CommitJournal& journal, const CommitHooks& hooks) {
-  return JournalRoll(place, journal, hooks).roll();
+Result<RollResult> roll(const CommitTarget& target, CommitJournal& journal, const CommitHooks& hooks) {
+  return JournalRoll(target, journal, hooks).roll();
 }
 
-Result<PathConflicts> begin_undo(const CommitPlace& place, CommitJournal& journal, const CommitHooks& hooks) {
+Result<PathConflicts> begin_undo(const CommitTarget& target, CommitJournal& journal, const CommitHooks& hooks) {
   PathConflicts conflicts;
   StampBudget budget;
   budget.hashed_bytes = 0;
   for (const JournalRow& row : journal.rows) {
-    TRY(std::string why, difference_from(row.after, place.workspace, row.path, depth_of(row), budget));
+    TRY(std::string why, difference_from(row.after, target.workspace, row.path, depth_of(row), budget));
     if (!why.empty()) conflicts.add(row.path, std::move(why));
   }
   if (!conflicts.empty()) return conflicts;
   for (ParentFolder& parent : journal.parents) {
-    TRY(const auto now, find_entry(place.workspace, parent.path));
+    TRY(const auto now, find_entry(target.workspace, parent.path));
     parent.restores_mtime = now && identity_of(*now) == parent.identity && now->mtime_ns == parent.mtime_after_ns;
   }
-  CHECKED(change_state(place, journal, JournalState::back, hooks));
+  CHECKED(change_state(target, journal, JournalState::back, hooks));
   return conflicts;
 }
 

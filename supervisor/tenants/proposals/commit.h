@@ -14,7 +14,7 @@
 
 namespace proposals {
 
-struct CommitPlace {
+struct CommitTarget {
   int staging = -1, workspace = -1;  // open folders of one file system
 };
 
@@ -27,7 +27,7 @@ struct CommitHooks {
 
 // Makes the folders that the steps need in the staging folder, and writes the staged files to the disk. The journal is
 // not written yet. Errors: also unavailable, a staged entry is not as it was recorded.
-Result<CommitJournal> prepare_commit(const CommitPlace& place, unsigned number, const StepSelection& selection,
+Result<CommitJournal> prepare_commit(const CommitTarget& target, unsigned number, const StepSelection& selection,
                                      const CommitHooks& hooks);
 
 enum class RollEnd {
@@ -43,10 +43,10 @@ struct RollResult {
 // Continues the journal from its state to an end: of a new commit, of an undo, of the work of a daemon that was killed.
 // `journal` then has the state on the disk. A journal that is `done` or `undone` is at its end. Errors: a step
 // failed (a full disk); all steps were then made the other way, or the next roll() continues.
-Result<RollResult> roll(const CommitPlace& place, CommitJournal& journal, const CommitHooks& hooks);
+Result<RollResult> roll(const CommitTarget& target, CommitJournal& journal, const CommitHooks& hooks);
 
 // Checks that the entries of a commit that is done were not changed since. If so, writes the journal in the state
 // `back`: roll() then takes the steps back.
-Result<PathConflicts> begin_undo(const CommitPlace& place, CommitJournal& journal, const CommitHooks& hooks);
+Result<PathConflicts> begin_undo(const CommitTarget& target, CommitJournal& journal, const CommitHooks& hooks);
 
 }  // namespace proposals

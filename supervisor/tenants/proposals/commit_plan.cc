@@ -37,13 +37,13 @@ tl::unexpected<Error> lost_data(const std::string& path) {
 
 class CommitPlan {
  public:
-  CommitPlan(const CommitPlace& place, unsigned number) : place_(place) { journal_.number = number; }
+  CommitPlan(const CommitTarget& target, unsigned number) : target_(target) { journal_.number = number; }
 
   Result<CommitJournal> plan(const StepSelection& selection, const CommitHooks& hooks) {
     hooks.before_step();
-    if (!selection.made.empty()) CHECKED(make_folder(place_.staging, "made", 0700));
-    CHECKED(make_folder(place_.staging, "old", 0700));
-    for (const MadeFolder& made : selection.made) CHECKED(add_made(made, hooks));
+    if (!selection.new_folders.empty()) CHECKED(make_folder(target_.staging, "made", 0700));
+    CHECKED(make_folder(target_.staging, "old", 0700));
+    for (const CreatedFolder& folder : selection.new_folders) CHECKED(add_made(folder, hooks));
     for (const StagedStep& step : selection.chosen) CHECKED(add(step));
     CHECKED(note_parents());
     hooks.before_step();
@@ -56,16 +56,16 @@ class CommitPlan {
     return fmt::format("{}/{}.{}-{}", folder, journal_.number, journal_.rows.size(), tag_);
   }
 
-  Result<> add_made(const MadeFolder& made, const CommitHooks& hooks) {
+  Result<> add_made(const CreatedFolder& folder, const CommitHooks& hooks) {
     JournalRow row;
-    row.path = made.path;
+    row.path = folder.path;
     row.staged = numbered("made");
     hooks.before_step();
-    CHECKED(make_folder(place_.staging, row.staged, made.mode));
-    TRY(const auto entry, find_entry(place_.staging, row.staged));
-    if (!entry) return lost_data(made.path);
+    CHECKED(make_folder(target_.staging, row.staged, folder.mode));
+    TRY(const auto entry, find_entry(target_.staging, row.staged));
+    if (!entry) return lost_data(folder.path);
     row.fresh = identity_of(*entry);
-    row.fresh_mode = made.mode;
+    row.fresh_mode = folder.mode;
     row.is_folder = true;
     journal_.rows.push_back(std::move(row));
     return {};
@@ -77,7 +77,7 @@ class CommitPlan {
     row.path = step.path;
     if (step.kind == StepKind::create || step.kind == StepKind::replace) {
       row.staged = joined("u", step.path);
-      TRY(const FreshEntry now, fresh_entry(place_.staging, row.staged, entries_left_));
+      TRY(const FreshEntry now, fresh_entry(target_.staging, row.staged, remaining_entries_));
       if (now != step.fresh) return lost_data(step.path);
       row.fresh = now.identity;
       row.is_folder = now.kind == FileKind::directory;
@@ -87,7 +87,7 @@ class CommitPlan {
     row.fresh_mode = step.fresh.mode;
     if (step.kind == StepKind::remove) row.staged = numbered("old");
     if (step.kind != StepKind::create) {
-      TRY(const auto base, find_entry(place_.workspace, step.path));
+      TRY(const auto base, find_entry(target_.workspace, step.path));
       if (!base)
         return fail(Code::unavailable, "'" + valid_utf8(step.path) + "' was removed a moment ago",
                     "commit again to see the conflicts");
@@ -104,7 +104,7 @@ class CommitPlan {
     std::set<std::string> paths;
     for (const JournalRow& row : journal_.rows) paths.insert(folder_of(row.path));
     for (const std::string& path : paths) {
-      TRY(const auto entry, find_entry(place_.workspace, path));
+      TRY(const auto entry, find_entry(target_.workspace, path));
       if (entry && entry->kind == FileKind::directory)
         journal_.parents.push_back({path, identity_of(*entry), entry->mode, entry->mtime_ns, 0, false});
     }
@@ -113,28 +113,28 @@ class CommitPlan {
 
   // The overlay was mounted `volatile`: no file of the upper folder was synced.
   Result<> sync_contents() const {
-    if (has_folders_ || files_.size() > kFilesSyncedOneByOne) return sync_all(place_.staging);
+    if (has_folders_ || files_.size() > kFilesSyncedOneByOne) return sync_all(target_.staging);
     for (const std::string& path : files_) {
-      const auto file = open_regular(place_.staging, path);
-      if (!file) return sync_all(place_.staging);
+      const auto file = open_regular(target_.staging, path);
+      if (!file) return sync_all(target_.staging);
       if (const int err = durable::sync_file(file->get())) return fail_path(err, "write", valid_utf8(path));
     }
     return {};
   }
 
-  CommitPlace place_;
+  CommitTarget target_;
   std::string tag_ = random_hex(4);  // an earlier attempt may have left folders
   CommitJournal journal_;
-  uint64_t entries_left_ = 2 * kMaxEntries;
+  uint64_t remaining_entries_ = 2 * kMaxEntries;
   std::vector<std::string> files_;
   bool has_folders_ = false;
 };
 
 }  // namespace
 
-Result<CommitJournal> prepare_commit(const CommitPlace& place, unsigned number, const StepSelection& selection,
+Result<CommitJournal> prepare_commit(const CommitTarget& target, unsigned number, const StepSelection& selection,
                                      const CommitHooks& hooks) {
-  return CommitPlan(place, number).plan(selection, hooks);
+  return CommitPlan(target, number).plan(selection, hooks);
 }
 
 }  // namespace proposals

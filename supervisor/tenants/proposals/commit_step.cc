@@ -31,9 +31,9 @@ Result<StepReport> moved_or(int err, const JournalRow& row) {
   }
 }
 
-class StepPlace {
+class StepTarget {
  public:
-  StepPlace(int staging, int workspace, const JournalRow& row) : staging_(staging), workspace_(workspace), row_(row) {}
+  StepTarget(int staging, int workspace, const JournalRow& row) : staging_(staging), workspace_(workspace), row_(row) {}
 
   // {} where there is no entry.
   Result<FileIdentity> in_workspace() const { return identity_at(workspace_, row_.path); }
@@ -66,40 +66,40 @@ class StepPlace {
   const JournalRow& row_;
 };
 
-Result<StepReport> replace_forward(const StepPlace& place, const JournalRow& row) {
-  TRY(const FileIdentity now, place.in_workspace());
-  if (now == row.fresh) return place.with_mode(row.is_folder, row.fresh_mode);
-  TRY(const FileIdentity staged, place.in_staging());
+Result<StepReport> replace_forward(const StepTarget& target, const JournalRow& row) {
+  TRY(const FileIdentity now, target.in_workspace());
+  if (now == row.fresh) return target.with_mode(row.is_folder, row.fresh_mode);
+  TRY(const FileIdentity staged, target.in_staging());
   if (staged != row.fresh) return interfered(row, "the staged file is not there any longer");
   if (now != row.base) return interfered(row, "it was replaced or removed during the commit");
-  TRY(StepReport moved, place.exchange());
-  if (moved.end != StepEnd::made) return moved;
-  TRY(const FileIdentity out, place.in_staging());
-  if (out == row.base) return place.with_mode(row.is_folder, row.fresh_mode);
-  TRY(moved, place.exchange());  // another program was faster: its entry goes back
+  TRY(StepReport moved, target.exchange());
+  if (moved.end != StepEnd::done) return moved;
+  TRY(const FileIdentity out, target.in_staging());
+  if (out == row.base) return target.with_mode(row.is_folder, row.fresh_mode);
+  TRY(moved, target.exchange());  // another program was faster: its entry goes back
   return interfered(row, "it was replaced during the commit");
 }
 
-Result<StepReport> create_forward(const StepPlace& place, const JournalRow& row) {
-  TRY(const FileIdentity now, place.in_workspace());
-  if (now == row.fresh) return place.with_mode(row.is_folder, row.fresh_mode);
-  TRY(const FileIdentity staged, place.in_staging());
+Result<StepReport> create_forward(const StepTarget& target, const JournalRow& row) {
+  TRY(const FileIdentity now, target.in_workspace());
+  if (now == row.fresh) return target.with_mode(row.is_folder, row.fresh_mode);
+  TRY(const FileIdentity staged, target.in_staging());
   if (staged != row.fresh) return interfered(row, "the staged file is not there any longer");
-  TRY(StepReport moved, place.move_in());
-  if (moved.end != StepEnd::made) return moved;
-  return place.with_mode(row.is_folder, row.fresh_mode);
+  TRY(StepReport moved, target.move_in());
+  if (moved.end != StepEnd::done) return moved;
+  return target.with_mode(row.is_folder, row.fresh_mode);
 }
 
-Result<StepReport> remove_forward(const StepPlace& place, const JournalRow& row) {
-  TRY(const FileIdentity out, place.in_staging());
+Result<StepReport> remove_forward(const StepTarget& target, const JournalRow& row) {
+  TRY(const FileIdentity out, target.in_staging());
   if (out == row.base) return StepReport{};
-  TRY(const FileIdentity now, place.in_workspace());
+  TRY(const FileIdentity now, target.in_workspace());
   if (now != row.base) return interfered(row, "it was replaced or removed during the commit");
-  TRY(StepReport moved, place.move_out());
-  if (moved.end != StepEnd::made) return moved;
-  TRY(const FileIdentity removed, place.in_staging());
+  TRY(StepReport moved, target.move_out());
+  if (moved.end != StepEnd::done) return moved;
+  TRY(const FileIdentity removed, target.in_staging());
   if (removed == row.base) return StepReport{};
-  TRY(moved, place.move_in());
+  TRY(moved, target.move_in());
   return interfered(row, "it was replaced during the commit");
 }
 
@@ -116,14 +116,14 @@ Result<StepReport> change_folder_mode(int workspace, const JournalRow& row, uint
 }  // namespace
 
 Result<StepReport> step_forward(int staging, int workspace, const JournalRow& row) {
-  const StepPlace place(staging, workspace, row);
+  const StepTarget target(staging, workspace, row);
   switch (row.kind) {
     case StepKind::create:
-      return create_forward(place, row);
+      return create_forward(target, row);
     case StepKind::replace:
-      return replace_forward(place, row);
+      return replace_forward(target, row);
     case StepKind::remove:
-      return remove_forward(place, row);
+      return remove_forward(target, row);
     case StepKind::mode:
       return change_folder_mode(workspace, row, row.base_mode, row.fresh_mode);
   }
@@ -131,28 +131,28 @@ Result<StepReport> step_forward(int staging, int workspace, const JournalRow& ro
 }
 
 Result<StepReport> step_back(int staging, int workspace, const JournalRow& row) {
-  const StepPlace place(staging, workspace, row);
+  const StepTarget target(staging, workspace, row);
   if (row.kind == StepKind::mode) return change_folder_mode(workspace, row, row.fresh_mode, row.base_mode);
-  TRY(const FileIdentity now, place.in_workspace());
-  TRY(const FileIdentity staged, place.in_staging());
+  TRY(const FileIdentity now, target.in_workspace());
+  TRY(const FileIdentity staged, target.in_staging());
   switch (row.kind) {
     case StepKind::create:
       if (staged == row.fresh) return StepReport{};
       if (now != row.fresh) return interfered(row, "it was replaced or removed");
-      return place.move_out();
+      return target.move_out();
     case StepKind::replace: {
-      if (now == row.base) return place.with_mode(row.was_folder, row.base_mode);
+      if (now == row.base) return target.with_mode(row.was_folder, row.base_mode);
       if (now != row.fresh || staged != row.base) return interfered(row, "it was replaced or removed");
-      TRY(StepReport moved, place.exchange());
-      if (moved.end != StepEnd::made) return moved;
-      return place.with_mode(row.was_folder, row.base_mode);
+      TRY(StepReport moved, target.exchange());
+      if (moved.end != StepEnd::done) return moved;
+      return target.with_mode(row.was_folder, row.base_mode);
     }
     default: {
-      if (now == row.base) return place.with_mode(row.was_folder, row.base_mode);
+      if (now == row.base) return target.with_mode(row.was_folder, row.base_mode);
       if (staged != row.base) return interfered(row, "the removed file is not there any longer");
-      TRY(StepReport moved, place.move_in());
-      if (moved.end != StepEnd::made) return moved;
-      return place.with_mode(row.was_folder, row.base_mode);
+      TRY(StepReport moved, target.move_in());
+      if (moved.end != StepEnd::done) return moved;
+      return target.with_mode(row.was_folder, row.base_mode);
     }
   }
 }

@@ -9,12 +9,12 @@
 namespace proposals {
 
 enum class StepEnd {
-  made,        // by this call or an earlier one
+  done,        // by this call or an earlier one
   interfered,  // the workspace has another entry at the path than the journal says; the step was not made
   stopped,     // the daemon ends
 };
 struct StepReport {
-  StepEnd end = StepEnd::made;
+  StepEnd end = StepEnd::done;
   std::string path, why;  // of an interference
 };
 // What follows a step with an interference: the end, or the next step.

@@ -20,13 +20,13 @@ class ChangedPaths {
         changes.complete && changes.created.omitted + changes.modified.omitted + changes.deleted.omitted == 0;
   }
   bool is_complete() const { return is_complete_; }
-  bool touches(const std::string& shown) const {
+  bool touches(const std::string& text) const {
     if (paths_.empty()) return false;
-    if (paths_.contains(shown)) return true;
-    for (std::string above = folder_of(shown); !above.empty(); above = folder_of(above))
+    if (paths_.contains(text)) return true;
+    for (std::string above = folder_of(text); !above.empty(); above = folder_of(above))
       if (paths_.contains(above)) return true;
-    const auto below = paths_.lower_bound(shown + "/");
-    return below != paths_.end() && is_at_or_below(*below, shown);
+    const auto below = paths_.lower_bound(text + "/");
+    return below != paths_.end() && is_at_or_below(*below, text);
   }
 
  private:
@@ -35,10 +35,10 @@ class ChangedPaths {
 };
 
 // A folder that gets another mode may have changed entries: only a change of the folder itself is a conflict.
-bool was_touched(const StagedStep& step, const ChangedPaths& changed, int64_t begun_ns) {
+bool was_touched(const StagedStep& step, const ChangedPaths& changed, int64_t started_ns) {
   if (step.kind == StepKind::mode) return false;
   if (changed.touches(valid_utf8(step.path))) return true;
-  return !changed.is_complete() && step.base.kind && step.base.ctime_ns >= begun_ns;
+  return !changed.is_complete() && step.base.kind && step.base.ctime_ns >= started_ns;
 }
 
 }  // namespace
@@ -60,7 +60,7 @@ Result<JudgedSteps> judge_steps(const std::vector<StagedStep>& steps, const Base
     std::string why;
     if (step.is_torn) {
       why = "another program removed the folder while this one changed it";
-    } else if (was_touched(step, changed, changes.begun_ns)) {
+    } else if (was_touched(step, changed, changes.started_ns)) {
       why = kChangedWhileRunning;
     } else if (by == JudgedBy::changes_and_workspace) {
       const StampDepth depth = step.kind == StepKind::mode ? StampDepth::entry : StampDepth::contents;

@@ -27,7 +27,7 @@ struct PathConflicts {
 // BaseChanges: what other programs changed in the workspace while the proposal's program ran.
 struct BaseChanges {
   tenants::Changes changes;
-  int64_t begun_ns = 0;  // when the staging folder was given out; the clock of files
+  int64_t started_ns = 0;  // when the staging folder was given out; the clock of files
 };
 
 // Splits `steps` into those that can be made and those that are in conflict. A step is in conflict if its path, a path

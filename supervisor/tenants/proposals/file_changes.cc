@@ -19,7 +19,7 @@ struct SideEntry {
 // By path below the step's entry; "" is the entry itself. Folders are not in it, as they are no files.
 using SideFiles = std::map<std::string, SideEntry>;
 
-Result<SideFiles> files_of_side(int root, const std::string& path, uint64_t& entries_left) {
+Result<SideFiles> files_of_side(int root, const std::string& path, uint64_t& remaining_entries) {
   SideFiles files;
   if (path.empty()) return files;
   TRY(const auto top, find_entry(root, path));
@@ -28,7 +28,7 @@ Result<SideFiles> files_of_side(int root, const std::string& path, uint64_t& ent
     files.emplace("", SideEntry{*top, path});
     return files;
   }
-  CHECKED(each_below(root, path, entries_left, [&](const std::string& at, const Entry& entry) -> Result<> {
+  CHECKED(each_below(root, path, remaining_entries, [&](const std::string& at, const Entry& entry) -> Result<> {
     if (entry.kind != FileKind::directory) files.emplace(at.substr(path.size() + 1), SideEntry{entry, at});
     return {};
   }));
@@ -54,7 +54,7 @@ void add_to(StagedFiles::List& list, const FileChange& change) {
 
 }  // namespace
 
-Result<> each_file_change(const StagedStep& step, const StepSides& sides, uint64_t& entries_left,
+Result<> each_file_change(const StagedStep& step, const StepSides& sides, uint64_t& remaining_entries,
                           const std::function<Result<bool>(const FileChange&)>& use) {
   if (step.kind == StepKind::mode) {
     TRY(const auto before, find_entry(sides.before, sides.before_path));
@@ -67,8 +67,8 @@ Result<> each_file_change(const StagedStep& step, const StepSides& sides, uint64
     TRY([[maybe_unused]] const bool more, use(change));
     return {};
   }
-  TRY(const SideFiles before, files_of_side(sides.before, sides.before_path, entries_left));
-  TRY(const SideFiles after, files_of_side(sides.after, sides.after_path, entries_left));
+  TRY(const SideFiles before, files_of_side(sides.before, sides.before_path, remaining_entries));
+  TRY(const SideFiles after, files_of_side(sides.after, sides.after_path, remaining_entries));
   auto old_file = before.begin();
   auto new_file = after.begin();
   while (old_file != before.end() || new_file != after.end()) {
@@ -94,12 +94,12 @@ Result<> each_file_change(const StagedStep& step, const StepSides& sides, uint64
 
 Result<StagedFiles> list_files(const std::vector<StagedStep>& steps, int upper, int workspace) {
   StagedFiles lists;
-  uint64_t entries_left = 2 * kMaxEntries;
+  uint64_t remaining_entries = 2 * kMaxEntries;
   for (const StagedStep& step : steps) {
     StepSides sides{workspace, upper, "", ""};
     if (step.kind != StepKind::create) sides.before_path = step.path;
     if (step.kind != StepKind::remove) sides.after_path = step.path;
-    CHECKED(each_file_change(step, sides, entries_left, [&](const FileChange& change) -> Result<bool> {
+    CHECKED(each_file_change(step, sides, remaining_entries, [&](const FileChange& change) -> Result<bool> {
       if (step.kind == StepKind::mode || tenants::is_of_interpreter(change.path)) return true;
       add_to(!change.before ? lists.created : change.after ? lists.modified : lists.deleted, change);
       return true;

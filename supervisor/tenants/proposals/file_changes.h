@@ -42,9 +42,9 @@ struct StepSides {
   int before = -1, after = -1;          // open folders
   std::string before_path, after_path;  // of the step's entry below them; empty: this side has no entry
 };
-// Calls `use` for each file, link and folder mode that the step changes. `entries_left` counts down. False of `use`
-// ends the walk.
-Result<> each_file_change(const StagedStep& step, const StepSides& sides, uint64_t& entries_left,
+// Calls `use` for each file, link and folder mode that the step changes. `remaining_entries` counts down. False of
+// `use` ends the walk.
+Result<> each_file_change(const StagedStep& step, const StepSides& sides, uint64_t& remaining_entries,
                           const std::function<Result<bool>(const FileChange&)>& use);
 // The lists of steps that are not committed: `upper` and `workspace` are open folders.
 Result<StagedFiles> list_files(const std::vector<StagedStep>& steps, int upper, int workspace);

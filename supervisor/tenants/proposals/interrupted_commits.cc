@@ -38,42 +38,42 @@ bool is_interrupted(int staging, const std::string& id) {
 
 class Search {
  public:
-  Search(const CommitHooks& hooks, InterruptedCommits& found) : hooks_(hooks), found_(found) {}
+  Search(const CommitHooks& hooks, InterruptedCommits& commits) : hooks_(hooks), commits_(commits) {}
 
   // `path`: the folder of a tenant or named workspace.
-  void look_at(int tenants, const std::string& path, const std::string& shown) {
+  void look_at(int tenants, const std::string& path, const std::string& text) {
     const auto staging = open_folder(tenants, joined(path, "staging"));
     const auto workspace = open_folder(tenants, joined(path, "workspace"));
     for (const auto* folder : {&staging, &workspace})
-      if (!*folder && folder->error().code != Code::not_found) note(folder->error(), shown);
+      if (!*folder && folder->error().code != Code::not_found) note(folder->error(), text);
     if (!staging || !workspace) return;
     const auto names = list_names(staging->get(), "", kMaxNames);
-    if (!names) return note(names.error(), shown);
+    if (!names) return note(names.error(), text);
     for (const std::string& id : *names)
       if (is_proposal_id(id) && is_interrupted(staging->get(), id))
-        complete(staging->get(), workspace->get(), id, shown);
+        complete(staging->get(), workspace->get(), id, text);
   }
 
-  void note(Error error, const std::string& shown) { found_.failed.push_back(std::move(error).within(shown)); }
+  void note(Error error, const std::string& text) { commits_.failed.push_back(std::move(error).within(text)); }
 
  private:
-  void complete(int staging, int workspace, const std::string& id, const std::string& shown) {
+  void complete(int staging, int workspace, const std::string& id, const std::string& text) {
     auto folder = ProposalFolder::open(staging, workspace, id);
-    if (!folder) return note(folder.error(), shown);
+    if (!folder) return note(folder.error(), text);
     const auto loaded = folder->load(hooks_);
-    if (!loaded) return note(loaded.error(), shown);
-    if (*loaded && (*loaded)->state != ProposalState::damaged) found_.completed++;
+    if (!loaded) return note(loaded.error(), text);
+    if (*loaded && (*loaded)->state != ProposalState::damaged) commits_.completed++;
   }
 
   const CommitHooks& hooks_;
-  InterruptedCommits& found_;
+  InterruptedCommits& commits_;
 };
 
 }  // namespace
 
 Result<InterruptedCommits> complete_interrupted_commits(int tenants, const CommitHooks& hooks) {
-  InterruptedCommits found;
-  Search search(hooks, found);
+  InterruptedCommits commits;
+  Search search(hooks, commits);
   TRY(const auto names, list_names(tenants, "", kMaxNames));
   for (const std::string& tenant : names) {
     if (!policies::valid_name(tenant)) continue;
@@ -91,7 +91,7 @@ Result<InterruptedCommits> complete_interrupted_commits(int tenants, const Commi
       if (policies::valid_workspace_name(workspace))
         search.look_at(tenants, joined(folder, workspace), "workspace " + tenant + "/" + workspace);
   }
-  return found;
+  return commits;
 }
 
 }  // namespace proposals

@@ -21,11 +21,11 @@ class EditSearch {
 
   // False: there are more than kMaxLineEdits edits.
   bool search() {
-    const auto most = static_cast<int64_t>(std::min(kMaxLineEdits, n_ + m_));
-    std::vector<int64_t> furthest(static_cast<size_t>(2 * most + 3), 0);
-    const int64_t middle = most + 1;
+    const auto max = static_cast<int64_t>(std::min(kMaxLineEdits, n_ + m_));
+    std::vector<int64_t> furthest(static_cast<size_t>(2 * max + 3), 0);
+    const int64_t middle = max + 1;
     const auto n = static_cast<int64_t>(n_), m = static_cast<int64_t>(m_);
-    for (int64_t d = 0; d <= most; d++) {
+    for (int64_t d = 0; d <= max; d++) {
       for (int64_t k = -d; k <= d; k += 2) {
         int64_t x = is_down(furthest, middle, d, k) ? at(furthest, middle + k + 1) : at(furthest, middle + k - 1) + 1;
         while (x < n && x - k < m && x - k >= 0 && same(x, x - k)) x++;
@@ -93,8 +93,8 @@ std::vector<LineEdit> edits_between(const LineList& before, const LineList& afte
   while (begin < old_end && begin < new_end && before[begin] == after[begin]) begin++;
   while (old_end > begin && new_end > begin && before[old_end - 1] == after[new_end - 1]) old_end--, new_end--;
   if (begin == old_end && begin == new_end) return {};
-  EditSearch found(before, after, begin, old_end, new_end);
-  if (found.search()) return found.edits();
+  EditSearch search(before, after, begin, old_end, new_end);
+  if (search.search()) return search.edits();
   return {{begin, old_end, begin, new_end}};
 }
 

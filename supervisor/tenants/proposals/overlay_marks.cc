@@ -31,19 +31,19 @@ Result<std::vector<std::string>> marks_of(const std::string& self, const std::st
   }
   if (size < 0 && errno == ENOTSUP) return std::vector<std::string>{};
   if (size < 0) return fail_path(errno, "read the attributes of", valid_utf8(path));
-  std::vector<std::string> found;
+  std::vector<std::string> match;
   for (size_t at = 0; at < static_cast<size_t>(size);) {
     const std::string_view name(names.c_str() + at);
-    if (name.starts_with(kOverlay)) found.emplace_back(name);
+    if (name.starts_with(kOverlay)) match.emplace_back(name);
     at += name.size() + 1;
   }
-  return found;
+  return match;
 }
 
 Result<bool> is_null_device(int root, const std::string& path) {
-  TRY(const Fd held, open_listed_beneath(root, path, O_PATH));
+  TRY(const Fd listed_beneath, open_listed_beneath(root, path, O_PATH));
   struct stat info;
-  if (::fstat(held.get(), &info) < 0) return fail_path(errno, "look at", valid_utf8(path));
+  if (::fstat(listed_beneath.get(), &info) < 0) return fail_path(errno, "look at", valid_utf8(path));
   return S_ISCHR(info.st_mode) && info.st_rdev == makedev(0, 0);
 }
 
@@ -56,8 +56,8 @@ Result<OverlayMarks> read_marks(int root, const std::string& path, const tenants
     return marks;
   }
   if (!can_have_marks(entry)) return marks;
-  TRY(const Fd held, open_listed_beneath(root, path, O_PATH));
-  const std::string self = "/proc/self/fd/" + std::to_string(held.get());
+  TRY(const Fd listed_beneath, open_listed_beneath(root, path, O_PATH));
+  const std::string self = "/proc/self/fd/" + std::to_string(listed_beneath.get());
   TRY(const auto names, marks_of(self, path));
   for (const std::string& name : names) {
     const std::string_view mark = std::string_view(name).substr(kOverlay.size());
@@ -78,8 +78,8 @@ Result<OverlayMarks> read_marks(int root, const std::string& path, const tenants
 
 Result<> strip_marks(int root, const std::string& path, const tenants::Entry& entry) {
   if (!can_have_marks(entry)) return {};
-  TRY(const Fd held, open_listed_beneath(root, path, O_PATH));
-  const std::string self = "/proc/self/fd/" + std::to_string(held.get());
+  TRY(const Fd listed_beneath, open_listed_beneath(root, path, O_PATH));
+  const std::string self = "/proc/self/fd/" + std::to_string(listed_beneath.get());
   TRY(const auto names, marks_of(self, path));
   if (names.empty()) return {};
   const bool is_locked = (entry.mode & 0200) == 0;

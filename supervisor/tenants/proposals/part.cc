@@ -23,19 +23,19 @@ class ProposalsPart final : public Part, public Beginner, public TenantDataOwner
 
   // A commit that cannot be completed stays as it is until its store is opened.
   Task<Result<>> begin() override {
-    auto found = std::make_shared<InterruptedCommits>();
+    auto commits = std::make_shared<InterruptedCommits>();
     WorkerThread* const thread = &disk_;
-    const WorkerThread::Job job = [found, thread, tenants = registry_.directory()]() -> Result<> {
+    const WorkerThread::Job job = [commits, thread, tenants = registry_.directory()]() -> Result<> {
       CommitHooks hooks;
       hooks.must_stop = [thread] { return thread->is_ending(); };
-      TRY(*found, complete_interrupted_commits(tenants, hooks));
+      TRY(*commits, complete_interrupted_commits(tenants, hooks));
       return {};
     };
     const auto searched = co_await disk_.run(job);
     if (!searched) log_error("interrupted commits: {}", searched.error().what);
-    for (const Error& error : found->failed) log_error("an interrupted commit is not completed: {}", error.what);
-    if (found->completed > 0)
-      log_notice("{} commits of proposals were interrupted; they are completed", found->completed);
+    for (const Error& error : commits->failed) log_error("an interrupted commit is not completed: {}", error.what);
+    if (commits->completed > 0)
+      log_notice("{} commits of proposals were interrupted; they are completed", commits->completed);
     co_return Result<>{};
   }
 

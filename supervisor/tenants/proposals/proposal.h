@@ -24,7 +24,7 @@ std::string_view state_name(ProposalState state);
 struct ProposalAbout {
   std::string execution;  // its id
   std::string language;
-  int64_t asked_ms = 0;  // since 1970
+  int64_t requested_ms = 0;  // since 1970
 };
 
 struct Proposal {

@@ -14,8 +14,8 @@ constexpr char kUpper[] = "u";
 
 Error proposal_error(Error error, const std::string& id) { return std::move(error).within("proposal " + id); }
 
-tl::unexpected<Error> daemon_ends(const char* what) {
-  return fail(Code::unavailable, std::string("the daemon ends; the ") + what + " is completed at its next start",
+tl::unexpected<Error> daemon_ends(const char* kind) {
+  return fail(Code::unavailable, std::string("the daemon ends; the ") + kind + " is completed at its next start",
               "look at the proposal after the restart");
 }
 
@@ -49,11 +49,12 @@ struct ProposalFolder::Contents {
 StagedUsage measure_below(int root, const std::string& path) {
   StagedUsage usage;
   tenants::UsageCount count;
-  uint64_t left = kMaxEntries;
-  const auto walked = each_below(root, path, left, [&](const std::string&, const tenants::Entry& entry) -> Result<> {
-    count.add(entry);
-    return {};
-  });
+  uint64_t remaining = kMaxEntries;
+  const auto walked =
+      each_below(root, path, remaining, [&](const std::string&, const tenants::Entry& entry) -> Result<> {
+        count.add(entry);
+        return {};
+      });
   usage.is_complete = walked.has_value();
   usage.bytes = count.usage().bytes;
   usage.files = count.usage().files;
@@ -101,7 +102,7 @@ Result<ProposalFolder::Contents> ProposalFolder::read_journals(const CommitHooks
   for (unsigned number = 1; number <= kMaxCommits; number++) {
     TRY(auto journal, read_journal(directory_.get(), number));
     if (!journal) break;
-    TRY(contents.recovered, roll(place(), *journal, hooks));
+    TRY(contents.recovered, roll(target(), *journal, hooks));
     if (contents.recovered.end == RollEnd::withdrawn) break;
     contents.journals = number;
     if (contents.recovered.end == RollEnd::interrupted) return daemon_ends("commit");
@@ -124,7 +125,7 @@ Result<ProposalFolder::Contents> ProposalFolder::read_all(const CommitHooks& hoo
   return contents;
 }
 
-Result<StagedFiles> ProposalFolder::files_left(const std::vector<StagedStep>& steps) {
+Result<StagedFiles> ProposalFolder::remaining_files(const std::vector<StagedStep>& steps) {
   TRY(const Fd upper, open_folder(directory_.get(), kUpper));
   return list_files(steps, upper.get(), workspace_);
 }
@@ -143,7 +144,7 @@ Proposal ProposalFolder::summary(const Contents& contents) {
     proposal.bytes = measure_below(directory_.get(), "").bytes;
     proposal.conflicts = {};
     if (proposal.state == ProposalState::open) {
-      if (auto files = files_left(contents.steps)) proposal.files = *std::move(files);
+      if (auto files = remaining_files(contents.steps)) proposal.files = *std::move(files);
     }
   }
   return proposal;
@@ -172,10 +173,10 @@ Result<std::optional<Proposal>> ProposalFolder::load(const CommitHooks& hooks) {
 Result<std::string> ProposalFolder::diff(size_t max_bytes, const CommitHooks& hooks) {
   TRY(const Contents contents, read_all(hooks));
   TextDiff diff(max_bytes);
-  uint64_t entries_left = 2 * kMaxEntries;
+  uint64_t remaining_entries = 2 * kMaxEntries;
   bool goes_on = true;
   const auto add_step = [&](const StagedStep& step, const StepSides& sides) {
-    return each_file_change(step, sides, entries_left, [&](const FileChange& change) -> Result<bool> {
+    return each_file_change(step, sides, remaining_entries, [&](const FileChange& change) -> Result<bool> {
       if (hooks.must_stop()) return fail(Code::unavailable, "the daemon ends", "call again after its restart");
       TRY(goes_on, diff.add(change, sides.before, sides.after));
       return goes_on;
@@ -222,12 +223,12 @@ Result<CommitReport> ProposalFolder::commit(const std::vector<std::string>& path
   if (report.conflicts.empty()) {
     selection.chosen = std::move(judged.clean);
     const unsigned number = contents.journals + 1;
-    TRY(CommitJournal journal, prepare_commit(place(), number, selection, hooks));
+    TRY(CommitJournal journal, prepare_commit(target(), number, selection, hooks));
     CHECKED(forget_steps(directory_.get(), number));
     if (!selection.rest.empty()) CHECKED(write_steps(directory_.get(), number, selection.rest, RecordSync::waits));
     hooks.before_step();
     CHECKED(write_journal(directory_.get(), journal));  // from here on, the commit happens
-    TRY(RollResult rolled, roll(place(), journal, hooks));
+    TRY(RollResult rolled, roll(target(), journal, hooks));
     if (rolled.end == RollEnd::interrupted) return daemon_ends("commit");
     report.is_committed = rolled.end == RollEnd::done;
     report.conflicts = std::move(rolled.conflicts);
@@ -252,9 +253,9 @@ Result<UndoReport> ProposalFolder::undo(const CommitHooks& hooks) {
     return fail(Code::invalid, "proposal " + id_ + " has no commit that can be undone", "only commits can be undone");
   UndoReport report;
   CommitJournal& journal = *contents.last_done;
-  TRY(report.conflicts, begin_undo(place(), journal, hooks));
+  TRY(report.conflicts, begin_undo(target(), journal, hooks));
   if (report.conflicts.empty()) {
-    TRY(RollResult rolled, roll(place(), journal, hooks));
+    TRY(RollResult rolled, roll(target(), journal, hooks));
     if (rolled.end == RollEnd::interrupted) return daemon_ends("undo");
     report.is_undone = rolled.end == RollEnd::undone;
     report.conflicts = std::move(rolled.conflicts);

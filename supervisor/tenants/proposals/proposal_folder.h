@@ -58,9 +58,9 @@ class ProposalFolder {
   Result<Contents> read_journals(const CommitHooks& hooks);
   Result<> read_records(Contents& contents);
   Result<Contents> read_all(const CommitHooks& hooks);
-  Result<StagedFiles> files_left(const std::vector<StagedStep>& steps);
+  Result<StagedFiles> remaining_files(const std::vector<StagedStep>& steps);
   Proposal summary(const Contents& contents);
-  CommitPlace place() const { return {directory_.get(), workspace_}; }
+  CommitTarget target() const { return {directory_.get(), workspace_}; }
 
   std::string id_;
   Fd directory_;

@@ -6,9 +6,9 @@ namespace {
 Json files_json(const StagedFiles::List& list, uint64_t& omitted) {
   Json all = Json::array();
   for (const auto& file : list.files) {
-    Json one = {{"path", file.path}, {"bytes", file.bytes}};
-    if (file.bytes_before > 0) one["bytes_before"] = file.bytes_before;
-    all.push_back(std::move(one));
+    Json item = {{"path", file.path}, {"bytes", file.bytes}};
+    if (file.bytes_before > 0) item["bytes_before"] = file.bytes_before;
+    all.push_back(std::move(item));
   }
   omitted += list.omitted;
   return all;
@@ -31,19 +31,19 @@ Json staged_files_json(const StagedFiles& files) {
 
 Json conflicts_json(const PathConflicts& conflicts) {
   Json all = Json::array();
-  for (const auto& one : conflicts.listed) all.push_back({{"path", one.path}, {"why", one.why}});
+  for (const auto& item : conflicts.listed) all.push_back({{"path", item.path}, {"why", item.why}});
   if (conflicts.omitted > 0) all.push_back({{"omitted", conflicts.omitted}});
   return all;
 }
 
 Json proposal_json(const Proposal& proposal, const std::string& diff) {
-  Json told = {{"id", proposal.id}, {"state", std::string(state_name(proposal.state))}};
-  if (!diff.empty()) told["diff"] = diff;
-  if (!proposal.conflicts.empty()) told["conflicts"] = conflicts_json(proposal.conflicts);
-  if (proposal.refused_count > 0) told["refused"] = proposal.refused;
-  if (!proposal.problem.empty()) told["problem"] = proposal.problem;
-  if (!proposal.undo_problem.empty()) told["undo"] = "none: " + proposal.undo_problem;
-  return told;
+  Json report = {{"id", proposal.id}, {"state", std::string(state_name(proposal.state))}};
+  if (!diff.empty()) report["diff"] = diff;
+  if (!proposal.conflicts.empty()) report["conflicts"] = conflicts_json(proposal.conflicts);
+  if (proposal.refused_count > 0) report["refused"] = proposal.refused;
+  if (!proposal.problem.empty()) report["problem"] = proposal.problem;
+  if (!proposal.undo_problem.empty()) report["undo"] = "none: " + proposal.undo_problem;
+  return report;
 }
 
 }  // namespace proposals

@@ -36,10 +36,10 @@ Result<> read_file_line(RecordLine& line, StagedFiles::List& list) {
 }
 
 // A line with one text.
-Result<> read_text_line(RecordLine& line, std::vector<std::string>& list, size_t most) {
+Result<> read_text_line(RecordLine& line, std::vector<std::string>& list, size_t max) {
   std::string text = line.text();
   CHECKED(line.done());
-  if (list.size() >= most || valid_utf8(text) != text) return fail(Code::invalid, "one of its lists is wrong");
+  if (list.size() >= max || valid_utf8(text) != text) return fail(Code::invalid, "one of its lists is wrong");
   list.push_back(std::move(text));
   return {};
 }
@@ -57,13 +57,13 @@ Result<> read_head(RecordLine& line, ProposalRecord& record) {
   proposal.id = line.text();
   proposal.about.execution = line.text();
   proposal.about.language = line.text();
-  proposal.about.asked_ms = line.signed_number();
+  proposal.about.requested_ms = line.signed_number();
   proposal.settled_ms = line.signed_number();
   proposal.refused_count = line.number();
   proposal.entries = line.number();
   proposal.bytes = line.number();
   proposal.problem = line.text();
-  record.base_changes.begun_ns = line.signed_number();
+  record.base_changes.started_ns = line.signed_number();
   record.base_changes.changes.complete = line.number(1) == 1;
   for (auto* list : {&record.base_changes.changes.created, &record.base_changes.changes.modified,
                      &record.base_changes.changes.deleted})
@@ -156,9 +156,9 @@ Result<> write_proposal(int staging, const ProposalRecord& record) {
   to.line(kProposalForm).text(proposal.id);
   to.text(word_of(proposal.about.execution));
   to.text(word_of(proposal.about.language));
-  to.signed_number(proposal.about.asked_ms).signed_number(proposal.settled_ms).number(proposal.refused_count);
+  to.signed_number(proposal.about.requested_ms).signed_number(proposal.settled_ms).number(proposal.refused_count);
   to.number(proposal.entries).number(proposal.bytes).text(proposal.problem);
-  to.signed_number(record.base_changes.begun_ns).number(changes.complete);
+  to.signed_number(record.base_changes.started_ns).number(changes.complete);
   for (const auto* list : {&changes.created, &changes.modified, &changes.deleted}) to.number(list->omitted);
   for (const auto* list : {&proposal.files.created, &proposal.files.modified, &proposal.files.deleted})
     to.number(list->omitted);

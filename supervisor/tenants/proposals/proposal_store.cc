@@ -60,7 +60,7 @@ Result<> remove_staging_folder(int staging, const std::string& id) {
 
 // The proposals of an earlier daemon, completed.
 Result<std::vector<Proposal>> recover_all(int staging, int workspace, const CommitHooks& hooks) {
-  std::vector<Proposal> found;
+  std::vector<Proposal> proposals;
   TRY(const auto names, list_names(staging, "", kMaxStagingFolders));
   for (const std::string& name : names) {
     if (!is_proposal_id(name)) continue;
@@ -72,14 +72,14 @@ Result<std::vector<Proposal>> recover_all(int staging, int workspace, const Comm
       broken.id = name;
       broken.state = ProposalState::damaged;
       broken.problem = loaded.error().what;
-      found.push_back(std::move(broken));
+      proposals.push_back(std::move(broken));
     } else if (!*loaded || (*loaded)->state == ProposalState::undone) {
       (void)remove_staging_folder(staging, name);  // the next start tries again
     } else {
-      found.push_back(**std::move(loaded));
+      proposals.push_back(**std::move(loaded));
     }
   }
-  return found;
+  return proposals;
 }
 
 Error no_such_proposal(const std::string& id) {
@@ -169,17 +169,17 @@ Task<Result<std::unique_ptr<ProposalStore>>> ProposalStore::open(Loop& loop, int
 
 size_t ProposalStore::count_of(ProposalState state) const {
   return static_cast<size_t>(std::count_if(proposals_.begin(), proposals_.end(),
-                                           [state](const auto& one) { return one.second.state == state; }));
+                                           [state](const auto& item) { return item.second.state == state; }));
 }
 
 const Proposal* ProposalStore::oldest(ProposalState state) const {
-  const auto age = [state](const Proposal& one) {
-    return state == ProposalState::committed ? one.committed_ms : one.recorded_ms;
+  const auto age = [state](const Proposal& proposal) {
+    return state == ProposalState::committed ? proposal.committed_ms : proposal.recorded_ms;
   };
-  const Proposal* found = nullptr;
+  const Proposal* proposal = nullptr;
   for (const auto& [id, one] : proposals_)
-    if (one.state == state && (found == nullptr || age(one) < age(*found))) found = &one;
-  return found;
+    if (one.state == state && (proposal == nullptr || age(one) < age(*proposal))) proposal = &one;
+  return proposal;
 }
 
 StagedUsage ProposalStore::usage() const {
@@ -230,16 +230,16 @@ Task<Result<StagingFolder>> ProposalStore::do_begin() {
     Job<StagingFolder> make = [](const Folders& at, const CommitHooks&) {
       return make_staging_folder(at.staging.get());
     };
-    auto made = co_await run(std::move(make));
+    auto created = co_await run(std::move(make));
     running_.erase(reserved);
-    if (!made) co_return tl::unexpected<Error>(std::move(made).error());
-    folder = *std::move(made);
+    if (!created) co_return tl::unexpected<Error>(std::move(created).error());
+    folder = *std::move(created);
   } else {
     folder = std::move(spares_.back());
     spares_.pop_back();
   }
   running_.insert(folder.id);
-  folder.begun_ns = tenants::coarse_now_ns();
+  folder.started_ns = tenants::coarse_now_ns();
   if (!std::exchange(is_refilling_, true)) tasks_.spawn(refill());
   co_return folder;
 }
@@ -249,9 +249,9 @@ Task<> ProposalStore::refill() {
     Job<StagingFolder> make = [](const Folders& at, const CommitHooks&) {
       return make_staging_folder(at.staging.get());
     };
-    auto made = co_await run(std::move(make));
-    if (!made) break;  // begin() makes its own, and has the error
-    spares_.push_back(*std::move(made));
+    auto created = co_await run(std::move(make));
+    if (!created) break;  // begin() makes its own, and has the error
+    spares_.push_back(*std::move(created));
   }
   is_refilling_ = false;
 }
@@ -270,7 +270,7 @@ Task<Result<Proposal>> ProposalStore::settle(StagingFolder folder, ProposalAbout
 
 Task<Result<Proposal>> ProposalStore::do_settle(StagingFolder folder, ProposalAbout about,
                                                 tenants::Changes base_changed) {
-  BaseChanges base{std::move(base_changed), folder.begun_ns};
+  BaseChanges base{std::move(base_changed), folder.started_ns};
   Job<Proposal> settle = [id = folder.id, about = std::move(about), base = std::move(base), now = system_now_ms(),
                           recorded = retention_()](const Folders& at, const CommitHooks&) -> Result<Proposal> {
     TRY(ProposalFolder opened, ProposalFolder::open(at.staging.get(), at.workspace.get(), id));
@@ -322,9 +322,9 @@ std::vector<Proposal> ProposalStore::list() const {
 }
 
 Result<Proposal> ProposalStore::find(const std::string& id) const {
-  if (const auto known = proposals_.find(id); known != proposals_.end()) return known->second;
-  for (const Proposal& one : ended_)
-    if (one.id == id) return one;
+  if (const auto it = proposals_.find(id); it != proposals_.end()) return it->second;
+  for (const Proposal& proposal : ended_)
+    if (proposal.id == id) return proposal;
   return tl::unexpected<Error>(no_such_proposal(id));
 }
 
@@ -360,9 +360,9 @@ Task<Result<CommitReport>> ProposalStore::commit(std::string id, std::vector<std
 }
 
 Task<Result<CommitReport>> ProposalStore::do_commit(std::string id, std::vector<std::string> paths) {
-  CO_TRY(const Proposal known, find(id));
-  if (known.state != ProposalState::open)
-    co_return fail(Code::invalid, "proposal " + id + " is " + std::string(state_name(known.state)),
+  CO_TRY(const Proposal proposal, find(id));
+  if (proposal.state != ProposalState::open)
+    co_return fail(Code::invalid, "proposal " + id + " is " + std::string(state_name(proposal.state)),
                    "only open proposals can be committed");
   Job<CommitReport> commit = [id, paths = std::move(paths)](const Folders& at,
                                                             const CommitHooks& hooks) -> Result<CommitReport> {
@@ -373,12 +373,12 @@ Task<Result<CommitReport>> ProposalStore::do_commit(std::string id, std::vector<
   if (!report) co_return tl::unexpected<Error>(std::move(report).error());
   (report->is_committed ? counters_.commits : counters_.conflicts)++;
   if (proposals_.contains(id)) proposals_[id] = report->proposal;
-  const uint64_t held = report->proposal.bytes;
+  const uint64_t reserved = report->proposal.bytes;
   auto tidied = co_await do_tidy();
   if (!tidied) log_error("proposals beyond the rules remain: {}", tidied.error().what);
   if (report->is_committed && !proposals_.contains(id)) {
     report->proposal.commits = 0;
-    report->proposal.undo_problem = undo_problem(held);
+    report->proposal.undo_problem = undo_problem(reserved);
   }
   co_return report;
 }
@@ -386,10 +386,10 @@ Task<Result<CommitReport>> ProposalStore::do_commit(std::string id, std::vector<
 Task<Result<UndoReport>> ProposalStore::undo(std::string id) { return to_its_end<UndoReport>(do_undo(std::move(id))); }
 
 Task<Result<UndoReport>> ProposalStore::do_undo(std::string id) {
-  CO_TRY(const Proposal known, find(id));
-  if (!proposals_.contains(id) || known.commits == 0)
+  CO_TRY(const Proposal proposal, find(id));
+  if (!proposals_.contains(id) || proposal.commits == 0)
     co_return fail(Code::invalid,
-                   "proposal " + id + " is " + std::string(state_name(known.state)) + " and has no commit to undo",
+                   "proposal " + id + " is " + std::string(state_name(proposal.state)) + " and has no commit to undo",
                    "only commits can be undone");
   Job<UndoReport> undo = [id](const Folders& at, const CommitHooks& hooks) -> Result<UndoReport> {
     TRY(ProposalFolder folder, ProposalFolder::open(at.staging.get(), at.workspace.get(), id));
@@ -416,9 +416,9 @@ Task<Result<Proposal>> ProposalStore::discard(std::string id) {
 }
 
 Task<Result<Proposal>> ProposalStore::do_discard(std::string id) {
-  CO_TRY(Proposal known, find(id));
-  if (!proposals_.contains(id)) co_return known;  // it is discarded or undone already
-  if (known.state == ProposalState::committed)
+  CO_TRY(Proposal proposal, find(id));
+  if (!proposals_.contains(id)) co_return proposal;  // it is discarded or undone already
+  if (proposal.state == ProposalState::committed)
     co_return fail(Code::invalid, "proposal " + id + " is committed", "undo takes the commit back");
   // An interrupted commit is completed first; damaged records cannot be.
   Job<bool> complete = [id](const Folders& at, const CommitHooks& hooks) -> Result<bool> {
@@ -428,16 +428,16 @@ Task<Result<Proposal>> ProposalStore::do_discard(std::string id) {
   };
   auto completed = co_await run(std::move(complete));
   if (!completed) co_return tl::unexpected<Error>(std::move(completed).error());
-  if (known.commits > 0) {
+  if (proposal.commits > 0) {
     auto rest = co_await discard_rest(id);
     co_return rest;
   }
   auto removed = co_await remove(id);
   if (!removed) co_return tl::unexpected<Error>(std::move(removed).error());
   counters_.discarded++;
-  remember_end(known, ProposalState::discarded);
-  known.state = ProposalState::discarded;
-  co_return known;
+  remember_end(proposal, ProposalState::discarded);
+  proposal.state = ProposalState::discarded;
+  co_return proposal;
 }
 
 // Removes what is not committed of a proposal with commits.
@@ -446,11 +446,11 @@ Task<Result<Proposal>> ProposalStore::discard_rest(std::string id) {
     TRY(ProposalFolder folder, ProposalFolder::open(at.staging.get(), at.workspace.get(), id));
     return folder.discard_rest(hooks);
   };
-  auto left = co_await run(std::move(forget));
-  if (!left) co_return tl::unexpected<Error>(std::move(left).error());
+  auto remaining = co_await run(std::move(forget));
+  if (!remaining) co_return tl::unexpected<Error>(std::move(remaining).error());
   counters_.discarded++;
-  if (proposals_.contains(id)) proposals_[id] = *left;
-  co_return left;
+  if (proposals_.contains(id)) proposals_[id] = *remaining;
+  co_return remaining;
 }
 
 // Why a commit whose replaced files hold `bytes` has no undo; empty: it has one.

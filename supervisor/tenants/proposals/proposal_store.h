@@ -30,9 +30,9 @@ namespace proposals {
 // StagingFolder: the folders of one execution, from begin() to settle() or drop(). One that is only destroyed stays on
 // the disk, and counts as open, until the store is opened the next time.
 struct StagingFolder {
-  std::string id;        // of the proposal that it may become
-  Fd directory;          // staging/<id>, O_PATH; has the folders `l`, `u` and `w`, with the mode 0700
-  int64_t begun_ns = 0;  // of the clock that files have
+  std::string id;          // of the proposal that it may become
+  Fd directory;            // staging/<id>, O_PATH; has the folders `l`, `u` and `w`, with the mode 0700
+  int64_t started_ns = 0;  // of the clock that files have
 };
 
 class ProposalStore {

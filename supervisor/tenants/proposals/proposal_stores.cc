@@ -48,42 +48,42 @@ std::vector<std::string> paths_of(const StagedFiles::List& list) {
 }  // namespace
 
 Task<Result<std::shared_ptr<ProposalStore>>> ProposalStores::of(TenantPtr tenant, policies::StagingRules rules) {
-  auto known = stores_.find(tenant->id());
-  if (known == stores_.end()) {
-    OneShot<Found> found(loop_, daemon_ends());
+  auto it = stores_.find(tenant->id());
+  if (it == stores_.end()) {
+    OneShot<StoreResult> match(loop_, daemon_ends());
     auto& waiting = opening_[tenant->id()];
-    waiting.push_back(found.resolver());
+    waiting.push_back(match.resolver());
     if (waiting.size() == 1) tasks_.spawn(open(tenant));
-    auto opened = co_await found;
+    auto opened = co_await match;
     if (!opened) co_return opened;
     (*opened)->set_rules(rules_of(rules));
     co_return opened;
   }
-  const auto store = known->second;
+  const auto store = it->second;
   store->set_rules(rules_of(rules));
   co_return store;
 }
 
 Task<> ProposalStores::open(TenantPtr tenant) {
-  Found found = fail(Code::internal, "no store was opened");
+  StoreResult match = fail(Code::internal, "no store was opened");
   auto folders = folders_of(*tenant);
   if (folders) {
     auto opened = co_await ProposalStore::open(loop_, (*folders)->tenant.get(), (*folders)->workspace.get());
     if (opened) {
       (*folders)->store = *std::move(opened);
-      found = std::shared_ptr<ProposalStore>(*folders, (*folders)->store.get());
-      stores_[tenant->id()] = *found;
-      count(*tenant, **found);
+      match = std::shared_ptr<ProposalStore>(*folders, (*folders)->store.get());
+      stores_[tenant->id()] = *match;
+      count(*tenant, **match);
       tenant->workspace().invalidate();  // an interrupted commit was completed
     } else {
-      found = tl::unexpected<Error>(std::move(opened).error().within("open the proposals of " + tenant->name()));
+      match = tl::unexpected<Error>(std::move(opened).error().within("open the proposals of " + tenant->name()));
     }
   } else {
-    found = tl::unexpected<Error>(std::move(folders).error());
+    match = tl::unexpected<Error>(std::move(folders).error());
   }
   auto waiting = std::exchange(opening_[tenant->id()], {});
   opening_.erase(tenant->id());
-  for (auto& one : waiting) one.resolve(found);
+  for (auto& item : waiting) item.resolve(match);
 }
 
 std::vector<std::pair<tenants::TenantId, const ProposalStore*>> ProposalStores::opened() const {
@@ -93,8 +93,8 @@ std::vector<std::pair<tenants::TenantId, const ProposalStore*>> ProposalStores::
 }
 
 std::shared_ptr<ProposalStore> ProposalStores::find(const tenants::TenantId& id) const {
-  const auto known = stores_.find(id);
-  return known == stores_.end() ? nullptr : known->second;
+  const auto it = stores_.find(id);
+  return it == stores_.end() ? nullptr : it->second;
 }
 
 ProposalStores::Totals ProposalStores::totals() const {
@@ -127,10 +127,10 @@ Task<Proposal> ProposalStores::conclude(TenantPtr tenant, std::shared_ptr<Propos
 }
 
 void ProposalStores::forget(const tenants::TenantId& id) {
-  const auto known = stores_.find(id);
-  if (known == stores_.end()) return;
-  add_counters(forgotten_, known->second->counters());
-  stores_.erase(known);
+  const auto it = stores_.find(id);
+  if (it == stores_.end()) return;
+  add_counters(forgotten_, it->second->counters());
+  stores_.erase(it);
 }
 
 void ProposalStores::count(tenants::Tenant& tenant, const ProposalStore& store) {

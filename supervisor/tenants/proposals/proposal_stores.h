@@ -63,7 +63,7 @@ class ProposalStores {
   Task<> tidy();
 
  private:
-  using Found = Result<std::shared_ptr<ProposalStore>>;
+  using StoreResult = Result<std::shared_ptr<ProposalStore>>;
   Task<> open(TenantPtr tenant);
   Task<Result<CommitReport>> do_commit(TenantPtr tenant, std::shared_ptr<ProposalStore> store, std::string id,
                                        std::vector<std::string> paths);
@@ -74,9 +74,9 @@ class ProposalStores {
   Loop& loop_;
   FilesChanged files_changed_;
   std::map<tenants::TenantId, std::shared_ptr<ProposalStore>> stores_;
-  std::map<tenants::TenantId, std::vector<OneShot<Found>::Resolver>> opening_;  // who waits for a store
-  ProposalStore::Counters forgotten_;                                           // of stores that were forgotten
-  Scope tasks_;                                                                 // last: cancelled first
+  std::map<tenants::TenantId, std::vector<OneShot<StoreResult>::Resolver>> opening_;  // who waits for a store
+  ProposalStore::Counters forgotten_;                                                 // of stores that were forgotten
+  Scope tasks_;                                                                       // last: cancelled first
 };
 
 }  // namespace proposals

@@ -116,11 +116,11 @@ std::string RecordLine::text() {
   return bytes;
 }
 
-uint64_t RecordLine::number(uint64_t most) {
+uint64_t RecordLine::number(uint64_t max) {
   const std::string_view field = next();
   uint64_t value = 0;
   const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-  if (error != std::errc() || end != field.data() + field.size() || value > most) is_wrong_ = true;
+  if (error != std::errc() || end != field.data() + field.size() || value > max) is_wrong_ = true;
   return is_wrong_ ? 0 : value;
 }
 

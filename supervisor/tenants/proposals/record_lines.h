@@ -35,7 +35,7 @@ class RecordLine {
   explicit RecordLine(std::string_view line, uint64_t line_number) : rest_(line), line_number_(line_number) {}
   std::string kind() { return std::string(next()); }  // the first field
   std::string text();
-  uint64_t number(uint64_t most = UINT64_MAX);
+  uint64_t number(uint64_t max = UINT64_MAX);
   int64_t signed_number();
   // Errors: invalid, a field was wrong, missing, or one too many.
   Result<> done() const;

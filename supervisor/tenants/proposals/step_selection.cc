@@ -18,16 +18,17 @@ std::string without_slashes(std::string path) {
 class StepSelector {
  public:
   StepSelector(const std::vector<std::string>& paths, int upper) : upper_(upper) {
-    for (const std::string& path : paths) wanted_.push_back({without_slashes(path), false});
+    for (const std::string& path : paths) requested_.push_back({without_slashes(path), false});
   }
 
   Result<StepSelection> select(std::vector<StagedStep> steps) {
-    for (StagedStep& step : steps) CHECKED(place(std::move(step)));
-    for (size_t i = 0; i < wanted_.size(); i++) {
-      if (wanted_[i].is_used) continue;
-      return fail(Code::invalid,
-                  fmt::format("paths[{}]: the proposal has no change at or below '{}'", i, valid_utf8(wanted_[i].path)),
-                  "name paths of its list of files, or their folders; without paths everything is committed");
+    for (StagedStep& step : steps) CHECKED(sort_step(std::move(step)));
+    for (size_t i = 0; i < requested_.size(); i++) {
+      if (requested_[i].is_used) continue;
+      return fail(
+          Code::invalid,
+          fmt::format("paths[{}]: the proposal has no change at or below '{}'", i, valid_utf8(requested_[i].path)),
+          "name paths of its list of files, or their folders; without paths everything is committed");
     }
     const auto by_path = [](const auto& a, const auto& b) { return a.path < b.path; };
     std::sort(selection_.chosen.begin(), selection_.chosen.end(), by_path);
@@ -36,21 +37,21 @@ class StepSelector {
   }
 
  private:
-  struct Wanted {
+  struct WantedStep {
     std::string path;
     bool is_used = false;
   };
 
-  Result<> place(StagedStep step) {
-    const std::string shown = valid_utf8(step.path);
+  Result<> sort_step(StagedStep step) {
+    const std::string text = valid_utf8(step.path);
     bool is_chosen = false;
-    Wanted* part = nullptr;  // names an entry below the step
-    for (Wanted& wanted : wanted_) {
-      if (wanted.path == "." || is_at_or_below(step.path, wanted.path) || is_at_or_below(shown, wanted.path)) {
-        wanted.is_used = true;
+    WantedStep* part = nullptr;  // names an entry below the step
+    for (WantedStep& requested : requested_) {
+      if (requested.path == "." || is_at_or_below(step.path, requested.path) || is_at_or_below(text, requested.path)) {
+        requested.is_used = true;
         is_chosen = true;
-      } else if (is_at_or_below(wanted.path, step.path) || is_at_or_below(wanted.path, shown)) {
-        part = &wanted;
+      } else if (is_at_or_below(requested.path, step.path) || is_at_or_below(requested.path, text)) {
+        part = &requested;
       }
     }
     if (is_chosen) {
@@ -61,30 +62,30 @@ class StepSelector {
       return split(step);
     } else {
       return fail(Code::invalid,
-                  fmt::format("'{}' cannot be committed alone: '{}' is {} as a whole", valid_utf8(part->path), shown,
+                  fmt::format("'{}' cannot be committed alone: '{}' is {} as a whole", valid_utf8(part->path), text,
                               step.kind == StepKind::remove ? "removed" : "replaced"),
-                  "name '" + shown + "'");
+                  "name '" + text + "'");
     }
     return {};
   }
 
   Result<> split(const StagedStep& folder) {
     if (folder.path.size() > kMaxPathBytes) return fail(Code::invalid, "the path is too long");
-    selection_.made.push_back({folder.path, folder.fresh.mode});
-    TRY(const auto names, list_names(upper_, folder.path, entries_left_));
+    selection_.new_folders.push_back({folder.path, folder.fresh.mode});
+    TRY(const auto names, list_names(upper_, folder.path, remaining_entries_));
     for (const std::string& name : names) {
       StagedStep step;
       step.kind = StepKind::create;
       step.path = joined(folder.path, name);
-      TRY(step.fresh, fresh_entry(upper_, step.path, entries_left_));
-      if (step.fresh.identity.inode != 0) CHECKED(place(std::move(step)));
+      TRY(step.fresh, fresh_entry(upper_, step.path, remaining_entries_));
+      if (step.fresh.identity.inode != 0) CHECKED(sort_step(std::move(step)));
     }
     return {};
   }
 
   int upper_;
-  uint64_t entries_left_ = 2 * kMaxEntries;
-  std::vector<Wanted> wanted_;
+  uint64_t remaining_entries_ = 2 * kMaxEntries;
+  std::vector<WantedStep> requested_;
   StepSelection selection_;
 };
 

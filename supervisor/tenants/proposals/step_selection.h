@@ -10,14 +10,14 @@
 
 namespace proposals {
 
-struct MadeFolder {
+struct CreatedFolder {
   std::string path;  // in the workspace
   uint32_t mode = 0;
 };
 
 struct StepSelection {
-  std::vector<StagedStep> chosen, rest;  // sorted by path
-  std::vector<MadeFolder> made;          // folders of chosen steps that must be made first, parents first
+  std::vector<StagedStep> chosen, rest;    // sorted by path
+  std::vector<CreatedFolder> new_folders;  // folders of chosen steps that must be made first, parents first
 };
 
 // `paths`: as lists show them or as they are on disk; an empty list: all steps. "." is all steps, too. `upper`: an open

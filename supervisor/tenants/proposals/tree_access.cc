@@ -21,7 +21,7 @@ constexpr size_t kWalkSlice = 1000;
 std::string listed(const std::string& path) { return path.empty() ? "." : path; }
 
 // The only path to the inode that an O_PATH descriptor holds.
-std::string path_of_descriptor(const Fd& held) { return "/proc/self/fd/" + std::to_string(held.get()); }
+std::string path_of_descriptor(const Fd& fd) { return "/proc/self/fd/" + std::to_string(fd.get()); }
 
 void allow_owner(const Fd& folder) {
   struct stat info;
@@ -65,14 +65,15 @@ bool is_at_or_below(std::string_view path, std::string_view above) {
 }
 
 Result<std::optional<tenants::Entry>> find_entry(int root, const std::string& path) {
-  auto held = open_listed_beneath(root, listed(path), O_PATH);
-  if (!held) {
-    const int err = held.error().err;
+  auto listed_beneath = open_listed_beneath(root, listed(path), O_PATH);
+  if (!listed_beneath) {
+    const int err = listed_beneath.error().err;
     if (err == ENOENT || err == ENOTDIR || err == ELOOP) return std::nullopt;
-    return tl::unexpected<Error>(std::move(held).error());
+    return tl::unexpected<Error>(std::move(listed_beneath).error());
   }
   tenants::Entry entry;
-  if (!tenants::stat_entry(held->get(), "", AT_EMPTY_PATH, entry)) return fail_path(errno, "look at", valid_utf8(path));
+  if (!tenants::stat_entry(listed_beneath->get(), "", AT_EMPTY_PATH, entry))
+    return fail_path(errno, "look at", valid_utf8(path));
   entry.path = path;
   return entry;
 }
@@ -81,35 +82,35 @@ Result<Fd> open_folder(int root, const std::string& path) {
   return open_listed_beneath(root, listed(path), O_PATH | O_DIRECTORY);
 }
 
-Result<std::vector<std::string>> list_names(int root, const std::string& path, uint64_t most) {
+Result<std::vector<std::string>> list_names(int root, const std::string& path, uint64_t max) {
   auto folder = open_listed_beneath(root, listed(path), O_RDONLY | O_DIRECTORY);
   if (!folder && folder.error().err == EACCES) {
     tenants::restore_owner_rights(root, listed(path));
     folder = open_listed_beneath(root, listed(path), O_RDONLY | O_DIRECTORY);
   }
   if (!folder) return tl::unexpected<Error>(std::move(folder).error());
-  return read_names(FolderReader::of(*std::move(folder), path), most);
+  return read_names(FolderReader::of(*std::move(folder), path), max);
 }
 
 Result<Fd> open_regular(int root, const std::string& path) {
-  TRY(const Fd held, open_listed_beneath(root, path, O_PATH));
+  TRY(const Fd listed_beneath, open_listed_beneath(root, path, O_PATH));
   struct stat info;
-  if (::fstat(held.get(), &info) < 0) return fail_path(errno, "read", valid_utf8(path));
+  if (::fstat(listed_beneath.get(), &info) < 0) return fail_path(errno, "read", valid_utf8(path));
   if (!S_ISREG(info.st_mode)) return fail_path(ENXIO, "read", valid_utf8(path));
-  Fd file(::open(path_of_descriptor(held).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  Fd file(::open(path_of_descriptor(listed_beneath).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file) return fail_path(errno, "read", valid_utf8(path));
   return file;
 }
 
 Result<std::string> read_regular(int root, const std::string& path, size_t max_bytes) {
   TRY(const Fd file, open_regular(root, path));
-  return read_whole(file.get(), max_bytes);
+  return read_complete(file.get(), max_bytes);
 }
 
 Result<std::string> read_link(int root, const std::string& path) {
-  TRY(const Fd held, open_listed_beneath(root, path, O_PATH));
+  TRY(const Fd listed_beneath, open_listed_beneath(root, path, O_PATH));
   std::string target(PATH_MAX, '\0');
-  const ssize_t size = ::readlinkat(held.get(), "", target.data(), target.size());
+  const ssize_t size = ::readlinkat(listed_beneath.get(), "", target.data(), target.size());
   if (size < 0) return fail_path(errno, "read the link", valid_utf8(path));
   target.resize(static_cast<size_t>(size));
   return target;
@@ -145,43 +146,44 @@ Result<> remove_entry(int root, const std::string& path) {
 }
 
 Result<> set_mode(int root, const std::string& path, uint32_t mode) {
-  TRY(const Fd held, open_listed_beneath(root, listed(path), O_PATH));
+  TRY(const Fd listed_beneath, open_listed_beneath(root, listed(path), O_PATH));
   struct stat info;
-  if (::fstat(held.get(), &info) < 0) return fail_path(errno, "change the mode of", valid_utf8(path));
+  if (::fstat(listed_beneath.get(), &info) < 0) return fail_path(errno, "change the mode of", valid_utf8(path));
   if (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) return fail_path(ENXIO, "change the mode of", valid_utf8(path));
-  if (::chmod(path_of_descriptor(held).c_str(), mode & 07777) < 0)
+  if (::chmod(path_of_descriptor(listed_beneath).c_str(), mode & 07777) < 0)
     return fail_path(errno, "change the mode of", valid_utf8(path));
   return {};
 }
 
 Result<> set_mtime(int root, const std::string& path, int64_t mtime_ns) {
-  TRY(const Fd held, open_folder(root, path));
+  TRY(const Fd folder, open_folder(root, path));
   constexpr int64_t kSecond = 1'000'000'000;
   int64_t seconds = mtime_ns / kSecond, rest = mtime_ns % kSecond;
   if (rest < 0) seconds--, rest += kSecond;
   const timespec times[2] = {{0, UTIME_OMIT}, {seconds, rest}};
-  if (::utimensat(AT_FDCWD, path_of_descriptor(held).c_str(), times, 0) < 0)
+  if (::utimensat(AT_FDCWD, path_of_descriptor(folder).c_str(), times, 0) < 0)
     return fail_path(errno, "set the time of", valid_utf8(path));
   return {};
 }
 
-Result<> each_below(int root, const std::string& path, uint64_t& left, const UseEntry& use) {
+Result<> each_below(int root, const std::string& path, uint64_t& remaining, const UseEntry& use) {
   // The walk names no folder of other bytes than UTF-8 as its start.
   auto opened = open_folder(root, path);
   if (!opened) return tl::unexpected<Error>(std::move(opened).error());
-  auto begun =
-      tenants::Walk::begin(opened->get(), RelativePath(), {kMaxPathComponents, left}, tenants::WalkOrder::sorted);
-  if (!begun && begun.error().err == EACCES) {
+  auto it =
+      tenants::Walk::begin(opened->get(), RelativePath(), {kMaxPathComponents, remaining}, tenants::WalkOrder::sorted);
+  if (!it && it.error().err == EACCES) {
     tenants::restore_owner_rights(root, listed(path));
-    begun = tenants::Walk::begin(opened->get(), RelativePath(), {kMaxPathComponents, left}, tenants::WalkOrder::sorted);
+    it = tenants::Walk::begin(opened->get(), RelativePath(), {kMaxPathComponents, remaining},
+                              tenants::WalkOrder::sorted);
   }
-  TRY(tenants::Walk walk, std::move(begun));
+  TRY(tenants::Walk walk, std::move(it));
   std::vector<tenants::Entry> batch;
   for (bool ended = false; !ended;) {
     batch.clear();
     TRY(ended, walk.step(kWalkSlice, batch));
     for (const tenants::Entry& entry : batch) {
-      left -= std::min<uint64_t>(left, 1);
+      remaining -= std::min<uint64_t>(remaining, 1);
       CHECKED(use(joined(path, entry.path), entry));
     }
   }

@@ -42,7 +42,7 @@ Result<std::optional<tenants::Entry>> find_entry(int root, const std::string& pa
 Result<Fd> open_folder(int root, const std::string& path);
 // Names in a folder, sorted by bytes; the owner's rights of the folder are restored if they are missing. Errors:
 // exhausted, more than `most`.
-Result<std::vector<std::string>> list_names(int root, const std::string& path, uint64_t most);
+Result<std::vector<std::string>> list_names(int root, const std::string& path, uint64_t max);
 // The text of a regular file of any number of names. A FIFO, socket or device is refused, never opened. Errors:
 // exhausted, more than `max_bytes`.
 Result<std::string> read_regular(int root, const std::string& path, size_t max_bytes);
@@ -70,6 +70,6 @@ Result<> set_mtime(int root, const std::string& path, int64_t mtime_ns);
 // `root`. `left` counts down. The error of `use` ends the walk. Errors: exhausted, more than `left` entries, too deep,
 // or a folder that cannot be read.
 using UseEntry = std::function<Result<>(const std::string& path, const tenants::Entry& entry)>;
-Result<> each_below(int root, const std::string& path, uint64_t& left, const UseEntry& use);
+Result<> each_below(int root, const std::string& path, uint64_t& remaining, const UseEntry& use);
 
 }  // namespace proposals

@@ -25,7 +25,7 @@ uint32_t readable_mode(uint32_t mode) { return (mode & 0500) == 0500 ? mode : mo
 class UpperReader {
  public:
   UpperReader(int upper, int workspace, uint64_t max_entries)
-      : upper_(upper), workspace_(workspace), left_(max_entries), most_(max_entries) {
+      : upper_(upper), workspace_(workspace), remaining_(max_entries), max_entries_(max_entries) {
     budget_.entries = max_entries;
   }
 
@@ -34,23 +34,23 @@ class UpperReader {
     while (!waiting.empty()) {
       const std::string folder = std::move(waiting.back());
       waiting.pop_back();
-      TRY(const auto names, list_names(upper_, folder, left_));
+      TRY(const auto names, list_names(upper_, folder, remaining_));
       std::vector<std::string> deeper;
       for (const std::string& name : names) {
-        if (left_ == 0) return fail(Code::exhausted, "there are too many entries");
-        left_--;
+        if (remaining_ == 0) return fail(Code::exhausted, "there are too many entries");
+        remaining_--;
         CHECKED(read_entry(joined(folder, name), deeper));
       }
       for (auto at = deeper.rbegin(); at != deeper.rend(); ++at) waiting.push_back(std::move(*at));
-      if (layer_.steps.size() > most_) return fail(Code::exhausted, "there are too many changes");
+      if (layer_.steps.size() > max_entries_) return fail(Code::exhausted, "there are too many changes");
     }
     std::sort(layer_.steps.begin(), layer_.steps.end(),
               [](const StagedStep& a, const StagedStep& b) { return a.path < b.path; });
-    layer_.entries = most_ - left_;
+    layer_.entries = max_entries_ - remaining_;
     layer_.bytes = usage_.usage().bytes;
     return std::move(layer_);
   }
-  uint64_t entries() const { return most_ - left_; }
+  uint64_t entries() const { return max_entries_ - remaining_; }
   uint64_t bytes() const { return usage_.usage().bytes; }
 
  private:
@@ -92,7 +92,7 @@ class UpperReader {
   // files.
   Result<> clean_below(const std::string& folder, const Entry& top) {
     if (readable_mode(top.mode) != top.mode) CHECKED(set_mode(upper_, folder, readable_mode(top.mode)));
-    return each_below(upper_, folder, left_, [&](const std::string& path, const Entry& entry) -> Result<> {
+    return each_below(upper_, folder, remaining_, [&](const std::string& path, const Entry& entry) -> Result<> {
       if (path.size() > kMaxPath) return fail(Code::exhausted, "a path has more than 3968 bytes");
       TRY(const OverlayMarks marks, read_marks(upper_, path, entry));
       if (marks.is_whiteout) return remove_entry(upper_, path);
@@ -142,9 +142,9 @@ class UpperReader {
         entry.mtime_ns != base.mtime_ns || entry.links > 1 || entry.size > compared_left_)
       return false;
     compared_left_ -= entry.size;
-    const auto one = open_regular(upper_, path), other = open_regular(workspace_, path);
-    if (!one || !other) return false;
-    return have_same_bytes(one->get(), other->get());
+    const auto item = open_regular(upper_, path), other = open_regular(workspace_, path);
+    if (!item || !other) return false;
+    return have_same_bytes(item->get(), other->get());
   }
 
   static bool have_same_bytes(int one, int other) {
@@ -159,7 +159,7 @@ class UpperReader {
   }
 
   int upper_, workspace_;
-  uint64_t left_, most_, compared_left_ = kMaxComparedBytes;
+  uint64_t remaining_, max_entries_, compared_left_ = kMaxComparedBytes;
   StampBudget budget_;
   UpperLayer layer_;
   tenants::UsageCount usage_;
@@ -167,7 +167,7 @@ class UpperReader {
 
 }  // namespace
 
-Result<FreshEntry> fresh_entry(int root, const std::string& path, uint64_t& entries_left) {
+Result<FreshEntry> fresh_entry(int root, const std::string& path, uint64_t& remaining_entries) {
   TRY(const auto entry, find_entry(root, path));
   FreshEntry fresh;
   if (!entry) return fresh;
@@ -175,7 +175,7 @@ Result<FreshEntry> fresh_entry(int root, const std::string& path, uint64_t& entr
   fresh.kind = entry->kind;
   fresh.mode = entry->mode;
   if (entry->kind == FileKind::directory) {
-    TRY(fresh.digest, digest_below(root, path, DigestTimes::mtime, entries_left));
+    TRY(fresh.digest, digest_below(root, path, DigestTimes::mtime, remaining_entries));
   } else {
     fresh.size = entry->size;
     fresh.mtime_ns = entry->mtime_ns;

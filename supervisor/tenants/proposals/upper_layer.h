@@ -57,6 +57,6 @@ constexpr uint64_t kMaxComparedBytes = 64 << 20;  // of copies that may be uncha
 // `upper` and `workspace`: open folders. `max_entries`: see UpperLayer::problem.
 Result<UpperLayer> read_upper_layer(int upper, int workspace, uint64_t max_entries = kMaxEntries);
 // An entry of a staging folder as it is now.
-Result<FreshEntry> fresh_entry(int root, const std::string& path, uint64_t& entries_left);
+Result<FreshEntry> fresh_entry(int root, const std::string& path, uint64_t& remaining_entries);
 
 }  // namespace proposals

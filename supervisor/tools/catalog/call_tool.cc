@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kMaxDirectBytes = 1 << 20;  // of a result for an agent
 constexpr size_t kMaxReplyBytes = 63 << 20;  // of a result for code; a guest takes 64 MiB
-constexpr size_t kMaxShown = 16;             // images
+constexpr size_t kMaxAnswerImages = 16;      // images
 
 struct ToolOrder {
   calls::UpstreamCall call;
@@ -24,8 +24,8 @@ struct ToolOrder {
 };
 
 // Moves the tool's arguments out of `asked`.
-Result<ToolOrder> read_order(Work& work, Json& asked) {
-  Fields in(asked, "call_tool");
+Result<ToolOrder> read_order(Work& work, Json& request) {
+  Fields in(request, "call_tool");
   ToolOrder order{{{&work, Json::object()}, {}, {}}, {}};
   TRY(order.call.name, in.string("name", 512));
   TRY(order.call.server, in.string_or("server", "", 128));
@@ -34,7 +34,7 @@ Result<ToolOrder> read_order(Work& work, Json& asked) {
   TRY(const auto paths, in.strings_or("select", {}));
   CHECKED(in.done());
   TRY(order.select, upstream::Selection::of(paths));
-  if (arguments) *order.call.arguments = std::move(asked["arguments"]);
+  if (arguments) *order.call.arguments = std::move(request["arguments"]);
   return order;
 }
 
@@ -55,8 +55,8 @@ Result<std::string> reply_to_code(upstream::ToolValue result, const upstream::Se
 }
 
 Task<Result<jail::CallReply>> call_from_code(calls::CallEnvironment& environment, calls::GuestCaller& caller,
-                                             Json asked) {
-  FreedBeside all(&environment.work, std::move(asked));
+                                             Json request) {
+  FreedBeside all(&environment.work, std::move(request));
   const policies::CallRules& rules = policies::calls_of(*caller.policy);
   CO_TRY(ToolOrder order, read_order(environment.work, *all));
   if (caller.calls >= rules.per_execution)
@@ -66,8 +66,8 @@ Task<Result<jail::CallReply>> call_from_code(calls::CallEnvironment& environment
         "workspace and continue in another execution",
         "calls.per_execution");
   caller.calls++;
-  if (caller.tell && caller.calls == calls::first_call_told(rules.per_execution))
-    caller.tell(calls::told_of_calls(caller.calls, rules.per_execution));
+  if (caller.notify && caller.calls == calls::first_call_reported(rules.per_execution))
+    caller.notify(calls::call_limit_note(caller.calls, rules.per_execution));
   for (const auto& [name, workflow] : caller.workflows)
     if (workflow && order.call.idempotency_key.empty()) order.call.idempotency_key = workflow->next_call_key();
   auto reply = std::make_shared<std::string>();
@@ -89,8 +89,8 @@ Task<Result<jail::CallReply>> call_from_code(calls::CallEnvironment& environment
 // Moves pictures out of the value: image blocks cost a client less than base64 in a text.
 void take_images(Json& value, std::vector<mcp::Block>& images) {
   if (value.is_array())
-    for (Json& one : value) take_images(one, images);
-  if (!value.is_object() || images.size() >= kMaxShown) return;
+    for (Json& item : value) take_images(item, images);
+  if (!value.is_object() || images.size() >= kMaxAnswerImages) return;
   const Json type = value.value("type", Json()), data = value.value("data", Json()),
              mime = value.value("mimeType", Json());
   if (type != "image" || !data.is_string() || !mime.is_string()) return;
@@ -99,33 +99,33 @@ void take_images(Json& value, std::vector<mcp::Block>& images) {
 }
 
 // A job.
-Result<mcp::ToolResult> answer_for_client(upstream::ToolValue told, const upstream::Selection& select,
+Result<mcp::ToolResult> answer_for_client(upstream::ToolValue tool_value, const upstream::Selection& select,
                                           WorkMeter& meter) {
   std::vector<mcp::Block> images;
   Json answer;
-  if (!told.failure.is_null()) {
+  if (!tool_value.failure.is_null()) {
     answer["success"] = false;
-    answer["error"] = told.failure["message"];
-    answer["code"] = told.failure["code"];
-    if (told.failure.contains("data")) answer["data"] = std::move(told.failure["data"]);
+    answer["error"] = tool_value.failure["message"];
+    answer["code"] = tool_value.failure["code"];
+    if (tool_value.failure.contains("data")) answer["data"] = std::move(tool_value.failure["data"]);
   } else {
-    TRY(answer["result"], select.apply(std::move(told.value), meter));
+    TRY(answer["result"], select.apply(std::move(tool_value.value), meter));
     take_images(answer["result"], images);
   }
   if (dump_json(answer).size() > kMaxDirectBytes)
     return fail(Code::exhausted, "the result is larger than 1 MB",
                 "name the parts that you need with select, or call the tool from code");
   mcp::ToolResult result = mcp::ToolResult::data(std::move(answer));
-  result.is_error = !told.failure.is_null();
+  result.is_error = !tool_value.failure.is_null();
   if (!images.empty()) result.structured.reset();  // a client that prefers structured content drops the pictures
   std::move(images.begin(), images.end(), std::back_inserter(result.content));
   return result;
 }
 
 Task<Result<mcp::ToolResult>> call_for_agent(calls::CallEnvironment& environment, mcp::RequestContext& context,
-                                             const tenants::Requester& requester, Json asked) {
-  FreedBeside all(&environment.work, std::move(asked));
-  const calls::CallContext who{requester, context};
+                                             const tenants::Requester& requester, Json request) {
+  FreedBeside all(&environment.work, std::move(request));
+  const calls::CallContext call_context{requester, context};
   CO_TRY(ToolOrder order, read_order(environment.work, *all));
   auto answer = std::make_shared<mcp::ToolResult>();
   calls::ResultTaker take = [answer, select = std::move(order.select)](upstream::ToolValue result, uint64_t,
@@ -133,7 +133,7 @@ Task<Result<mcp::ToolResult>> call_for_agent(calls::CallEnvironment& environment
     TRY(*answer, answer_for_client(std::move(result), select, meter));
     return {};
   };
-  CO_CHECKED(co_await calls::call_upstream(environment, who, std::move(order.call), std::move(take)));
+  CO_CHECKED(co_await calls::call_upstream(environment, call_context, std::move(order.call), std::move(take)));
   co_return std::move(*answer);
 }
 

@@ -24,10 +24,10 @@ void mark_uncallable(const catalog::ToolView& tool, Json& answer) {
 
 }  // namespace
 
-std::string shortened(std::string_view description, size_t most) {
+std::string shortened(std::string_view description, size_t max) {
   std::string text = catalog::visible(description, catalog::Lines::joined);
-  if (text.size() <= most) return text;
-  text.resize(whole_utf8_prefix(std::string_view(text).substr(0, most)));
+  if (text.size() <= max) return text;
+  text.resize(whole_utf8_prefix(std::string_view(text).substr(0, max)));
   return text + "\xE2\x80\xA6";
 }
 
@@ -68,10 +68,10 @@ Json name_all(const catalog::Catalog& catalog, const std::vector<uint32_t>& tool
   Json all = Json::array();
   for (uint32_t number : tools) {
     const catalog::ToolView tool = catalog.tool(number);
-    Json one = {
+    Json item = {
         {"name", std::string(tool.name)}, {"mcp_server", server_of(tool)}, {"category", std::string(tool.category)}};
-    mark_uncallable(tool, one);
-    all.push_back(std::move(one));
+    mark_uncallable(tool, item);
+    all.push_back(std::move(item));
   }
   return all;
 }

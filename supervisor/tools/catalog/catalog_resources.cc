@@ -14,7 +14,7 @@
 namespace tools {
 namespace {
 
-using AskedKind = mcp::CompletionRequest::Kind;
+using CompletionKind = mcp::CompletionRequest::Kind;
 using Catalog = std::shared_ptr<const catalog::Catalog>;
 
 constexpr size_t kMaxToolsOffered = 100;  // the protocol's limit
@@ -30,10 +30,10 @@ Task<Result<std::vector<mcp::ResourceContents>>> read_tool(Catalog catalog, Work
   if (slash == path.npos)
     co_return fail(Code::not_found, "no tool has this URI", "as in " + std::string(kToolTemplate));
   std::function<Result<std::string>()> job = [catalog, path, slash]() -> Result<std::string> {
-    const Json asked{{"server", path.substr(0, slash)}, {"tool_name", path.substr(slash + 1)}};
-    const auto found = get_tool_definition(*catalog, asked);
-    if (!found) return fail(Code::not_found, "no tool has this URI", "find it with search_tools");
-    return dump_json(*found);
+    const Json request{{"server", path.substr(0, slash)}, {"tool_name", path.substr(slash + 1)}};
+    const auto tool_definition = get_tool_definition(*catalog, request);
+    if (!tool_definition) return fail(Code::not_found, "no tool has this URI", "find it with search_tools");
+    return dump_json(*tool_definition);
   };
   mcp::ResourceContents contents;
   CO_TRY(contents.data, co_await work.run(std::move(owner), 0, std::move(job)));
@@ -45,16 +45,16 @@ Task<Result<std::vector<mcp::ResourceContents>>> read_tool(Catalog catalog, Work
 }
 
 // Completes the name of a server, or of a tool. Tools are those of the chosen server; without one, of all servers.
-mcp::Completion complete_tool(const catalog::Catalog& catalog, const mcp::CompletionRequest& asked) {
-  const auto chosen = asked.resolved.find("server");
-  const std::string server = chosen != asked.resolved.end() && chosen->is_string() ? chosen->get<std::string>() : "";
+mcp::Completion complete_tool(const catalog::Catalog& catalog, const mcp::CompletionRequest& request) {
+  const auto chosen = request.resolved.find("server");
+  const std::string server = chosen != request.resolved.end() && chosen->is_string() ? chosen->get<std::string>() : "";
   std::set<std::string_view> values, uncallable;
   for (uint32_t number = 0; number < catalog.size(); number++) {
     const catalog::ToolView tool = catalog.tool(number);
-    const bool named = asked.argument == "tool";
+    const bool named = request.argument == "tool";
     if (tool.kind != catalog::ToolKind::tool || (named && !server.empty() && tool.server != server)) continue;
     const std::string_view value = named ? tool.name : tool.server;
-    if (value.starts_with(asked.value)) (tool.callable ? values : uncallable).insert(value);
+    if (value.starts_with(request.value)) (tool.callable ? values : uncallable).insert(value);
   }
   for (std::string_view value : values) uncallable.erase(value);
   mcp::Completion completion;
@@ -66,22 +66,22 @@ mcp::Completion complete_tool(const catalog::Catalog& catalog, const mcp::Comple
 }
 
 Task<Result<mcp::Completion>> complete_catalog(Catalog catalog, Work& work, Result<tenants::Requester> requester,
-                                               mcp::CompletionRequest asked) {
+                                               mcp::CompletionRequest request) {
   if (!requester) co_return tl::unexpected<Error>(std::move(requester).error());
-  if (asked.kind == AskedKind::resource && asked.reference == kToolTemplate &&
-      (asked.argument == "server" || asked.argument == "tool")) {
-    std::function<Result<mcp::Completion>()> job = [catalog, asked] { return complete_tool(*catalog, asked); };
+  if (request.kind == CompletionKind::resource && request.reference == kToolTemplate &&
+      (request.argument == "server" || request.argument == "tool")) {
+    std::function<Result<mcp::Completion>()> job = [catalog, request] { return complete_tool(*catalog, request); };
     auto completion = co_await work.run(calls::owner_of(*requester), 0, std::move(job));
     co_return completion;
   }
-  if (asked.kind != AskedKind::prompt || asked.reference != kPrompt ||
-      (asked.argument != "language" && asked.argument != "task"))
+  if (request.kind != CompletionKind::prompt || request.reference != kPrompt ||
+      (request.argument != "language" && request.argument != "task"))
     co_return fail(Code::not_found, "this reference or argument is not known");
   mcp::Completion completion;
   for (const char* language : kLanguages) {
     const bool fits =
-        std::string_view(language).starts_with(asked.value) && requester->policy->allows_language(language);
-    if (asked.argument == "language" && fits) completion.values.emplace_back(language);
+        std::string_view(language).starts_with(request.value) && requester->policy->allows_language(language);
+    if (request.argument == "language" && fits) completion.values.emplace_back(language);
   }
   completion.total = completion.values.size();
   co_return completion;
@@ -126,7 +126,7 @@ void add_catalog_resources(mcp::Server& server, const discovery::CatalogOf& cata
   provider.prefixes = {std::string(kToolScheme)};
   provider.list = [](mcp::RequestContext&, std::string) { return list_nothing(); };
   provider.read = [catalog_of, &work](mcp::RequestContext& context, std::string uri) {
-    return read_tool(catalog_of(), work, Work::Owner{context.principal.shown()}, std::move(uri));
+    return read_tool(catalog_of(), work, Work::Owner{context.principal.displayed()}, std::move(uri));
   };
   mcp::ResourceTemplate tool;
   tool.uri_template = kToolTemplate;
@@ -135,9 +135,10 @@ void add_catalog_resources(mcp::Server& server, const discovery::CatalogOf& cata
   tool.mime_type = "application/json";
   provider.templates = {tool};
   server.add_resources(std::move(provider));
-  server.add_completion([catalog_of, requester_of, &work](mcp::RequestContext& context, mcp::CompletionRequest asked) {
-    return complete_catalog(catalog_of(), work, requester_of(context), std::move(asked));
-  });
+  server.add_completion(
+      [catalog_of, requester_of, &work](mcp::RequestContext& context, mcp::CompletionRequest request) {
+        return complete_catalog(catalog_of(), work, requester_of(context), std::move(request));
+      });
   server.add_prompt(solve_with_code(),
                     [](mcp::RequestContext&, Json arguments) { return solve(std::move(arguments)); });
 }

@@ -18,11 +18,11 @@ SearchLearner learner_of(discovery::SearchLearning& learning, const tenants::Req
 }
 
 // An agent's error names the tools that it may have meant.
-mcp::ToolResult failure_with(const Error& error, const Json& meant) {
+mcp::ToolResult failure_with(const Error& error, const Json& intended) {
   mcp::ToolResult result = mcp::ToolResult::error(error);
-  if (meant.is_null()) return result;
+  if (intended.is_null()) return result;
   Json value = *std::move(result.structured);
-  value.update(meant);
+  value.update(intended);
   result = mcp::ToolResult::data(std::move(value));
   result.is_error = true;
   return result;
@@ -58,25 +58,25 @@ struct Definition {
 Task<Result<std::shared_ptr<Definition>>> define(SourcesPtr from, const tenants::Requester& requester, Json arguments) {
   const CatalogPtr catalog = from->catalog_of();
   std::function<Result<std::shared_ptr<Definition>>()> job = [catalog, arguments = std::move(arguments)] {
-    auto found = std::make_shared<Definition>();
-    found->value = get_tool_definition(*catalog, arguments, &found->chosen, &found->meant);
-    return found;
+    auto definition = std::make_shared<Definition>();
+    definition->value = get_tool_definition(*catalog, arguments, &definition->chosen, &definition->meant);
+    return definition;
   };
-  CO_TRY(auto found, co_await from->work.run(calls::owner_of(requester), 0, std::move(job)));
+  CO_TRY(auto match, co_await from->work.run(calls::owner_of(requester), 0, std::move(job)));
   const SearchLearner learner = learner_of(from->learning, requester);
-  if (found->chosen) learner.learning.chosen(*catalog, learner.tenant, learner.scope, *found->chosen);
-  co_return found;
+  if (match->chosen) learner.learning.chosen(*catalog, learner.tenant, learner.scope, *match->chosen);
+  co_return match;
 }
 
 Task<Result<Json>> define_for_code(SourcesPtr from, const tenants::Requester& requester, Json arguments) {
-  CO_TRY(const auto found, co_await define(std::move(from), requester, std::move(arguments)));
-  co_return std::move(found->value);
+  CO_TRY(const auto match, co_await define(std::move(from), requester, std::move(arguments)));
+  co_return std::move(match->value);
 }
 
 Task<Result<mcp::ToolResult>> define_for_agent(SourcesPtr from, const tenants::Requester& requester, Json arguments) {
-  CO_TRY(const auto found, co_await define(std::move(from), requester, std::move(arguments)));
-  if (!found->value) co_return failure_with(found->value.error(), found->meant);
-  co_return mcp::ToolResult::data(*std::move(found->value));
+  CO_TRY(const auto match, co_await define(std::move(from), requester, std::move(arguments)));
+  if (!match->value) co_return failure_with(match->value.error(), match->meant);
+  co_return mcp::ToolResult::data(*std::move(match->value));
 }
 
 Operation definition_operation(const SourcesPtr& from) {
@@ -123,7 +123,7 @@ void add_catalog_tools(const OperationRegistry& registry, const discovery::Catal
   }));
   registry.add(definition_operation(from));
   registry.server().add_tool(list_tool_categories_definition(), [from](mcp::RequestContext& context, Json arguments) {
-    return list_categories(from, Work::Owner{context.principal.shown()}, std::move(arguments));
+    return list_categories(from, Work::Owner{context.principal.displayed()}, std::move(arguments));
   });
   registry.add(answer_for_code("list_tools", from, list_tools));
   registry.add(answer_for_code("nearest_tools", from, nearest_tools));

@@ -50,7 +50,7 @@ Json search_tools(const catalog::Catalog& catalog, SearchOrder& order, WorkMeter
 // A job. `chosen`: the tool, which is chosen after the last search. `meant`: after an error, {nearest: [...]} or
 // {candidates: [...]} for the tools that the caller may have meant, else null. Both may be nullptr.
 Result<Json> get_tool_definition(const catalog::Catalog& catalog, const Json& arguments,
-                                 std::optional<catalog::Learning::Tool>* chosen = nullptr, Json* meant = nullptr);
+                                 std::optional<catalog::Learning::Tool>* chosen = nullptr, Json* intended = nullptr);
 Result<Json> list_tool_categories(const catalog::Catalog& catalog, const Json& arguments);
 
 // {} -> ["server__tool"]: the tools' names, in the form that get_tool_definition and call_tool accept.

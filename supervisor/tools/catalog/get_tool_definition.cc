@@ -28,7 +28,7 @@ Result<DefinitionOrder> read_definition_order(const Json& arguments) {
 
 // The line of Python that imports the tool's stub.
 std::string import_line(const catalog::ToolView& tool) {
-  catalog::TakenNames servers, tools;
+  catalog::UsedNames servers, tools;
   return fmt::format("from servers.{} import {}",
                      catalog::identifier(tool.server.empty() ? "other" : tool.server, servers),
                      catalog::identifier(tool.name, tools));
@@ -55,7 +55,7 @@ mcp::ToolDefinition get_tool_definition_definition() {
 }
 
 Result<Json> get_tool_definition(const catalog::Catalog& catalog, const Json& arguments,
-                                 std::optional<catalog::Learning::Tool>* chosen, Json* meant) {
+                                 std::optional<catalog::Learning::Tool>* chosen, Json* intended) {
   TRY(const DefinitionOrder order, read_definition_order(arguments));
   catalog::Named named = catalog.find(order.name, order.category, order.server);
   if (named.tools.empty()) {
@@ -65,7 +65,7 @@ Result<Json> get_tool_definition(const catalog::Catalog& catalog, const Json& ar
       const std::string reason = catalog::reason_for_no_tools(catalog);
       return fail(Code::not_found, std::move(unknown), reason.empty() ? "find it with search_tools" : reason);
     }
-    if (meant) *meant = {{"nearest", describe_nearest(catalog, named.nearest)}};
+    if (intended) *intended = {{"nearest", describe_nearest(catalog, named.nearest)}};
     return fail(
         Code::not_found, std::move(unknown),
         catalog::did_you_mean(catalog, order.name, order.server) + " See nearest, or find it with search_tools");
@@ -73,7 +73,7 @@ Result<Json> get_tool_definition(const catalog::Catalog& catalog, const Json& ar
   if (named.tools.size() > 1) {
     const size_t count = named.tools.size();
     named.tools.resize(std::min(count, kMaxCandidates));
-    if (meant) *meant = {{"candidates", name_all(catalog, named.tools)}};
+    if (intended) *intended = {{"candidates", name_all(catalog, named.tools)}};
     return fail(Code::invalid, fmt::format("{} tools are named '{}'", count, printable(order.name, 128)),
                 "name the server, too");
   }

@@ -23,9 +23,9 @@ std::vector<const catalog::Group*> largest(const std::vector<catalog::Group>& gr
   std::stable_sort(all.begin(), all.end(), [](const auto* a, const auto* b) { return a->tools > b->tools; });
   size_t count = 0;
   for (; count < all.size(); count++) {
-    const size_t one = cost(*all[count]);
-    if (one > bytes) break;
-    bytes -= one;
+    const size_t value = cost(*all[count]);
+    if (value > bytes) break;
+    bytes -= value;
   }
   all.resize(count);
   std::sort(all.begin(), all.end(), [](const auto* a, const auto* b) { return a->name < b->name; });
@@ -72,7 +72,7 @@ Result<Json> list_tool_categories(const catalog::Catalog& catalog, const Json& a
   if (catalog.callable() < catalog.size()) answer["callable_tools"] = catalog.callable();
   if (catalog.size() == 0) answer["hint"] = catalog::reason_for_no_tools(catalog);
   const size_t all_servers = static_cast<size_t>(std::count_if(catalog.servers().begin(), catalog.servers().end(),
-                                                               [](const auto& one) { return !one.name.empty(); }));
+                                                               [](const auto& item) { return !item.name.empty(); }));
   if (shown_categories.size() < catalog.categories().size() || shown_servers.size() < all_servers)
     answer["hint"] = fmt::format(
         "the largest {} of {} categories and {} of {} servers; search_tools finds the tools of all, list_tools() in "

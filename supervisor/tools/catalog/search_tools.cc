@@ -12,7 +12,7 @@
 namespace tools {
 namespace {
 
-constexpr int64_t kMaxToolsFound = 50;
+constexpr int64_t kMaxToolMatches = 50;
 constexpr size_t kMaxQueryBytes = 2000;         // the rest of a longer query is not used
 constexpr size_t kMaxArgumentBytes = 16 << 20;  // a longer query is an error
 constexpr size_t kMaxTags = 16;
@@ -43,8 +43,8 @@ struct SearchOrder {
   std::string tenant;
   std::shared_ptr<const catalog::Learning> learned;
   std::shared_ptr<const catalog::Thesaurus> thesaurus;
-  std::optional<skills::Found> named;  // the skill whose name is the query
-  std::vector<skills::Found> skills;   // the skills that may fit
+  std::optional<skills::SkillMatch> named;  // the skill whose name is the query
+  std::vector<skills::SkillMatch> skills;   // the skills that may fit
 };
 
 namespace {
@@ -59,7 +59,7 @@ Result<SearchOrder> read_search_order(const Json& arguments) {
   TRY(order.query.server, in.string_or("server", ""));
   TRY(order.query.tags, in.strings_or("tags", {}));
   TRY(order.detail_level, in.one_of("detail_level", {"brief", "summary", "full"}, "summary"));
-  TRY(int64_t limit, in.integer_or("limit", 1, kMaxToolsFound, 5));
+  TRY(int64_t limit, in.integer_or("limit", 1, kMaxToolMatches, 5));
   CHECKED(in.done());
   if (order.query.tags.size() > kMaxTags)
     return fail(Code::invalid, fmt::format("search_tools.tags: more than {} tags", kMaxTags));
@@ -97,26 +97,27 @@ FittingSkills find_skills(const catalog::Catalog& catalog, const SearchOrder& or
   if (order.skills.empty()) return {};
   std::string words;
   for (const auto& word : catalog.index().terms(query.text).words)
-    if (word.weight == catalog::Index::kWhole) words += word.text + ' ';
+    if (word.weight == catalog::Index::kFull) words += word.text + ' ';
   if (words.empty() && !(query.category == kSkills && query.text.empty())) return {};
-  FittingSkills found;
+  FittingSkills fitting_skills;
   const auto fitting = skills::fitting(order.skills, words, meter);
-  found.is_unfinished = !fitting;
-  if (!fitting) return found;
-  found.total = fitting->size();
-  for (size_t i = 0; i < fitting->size() && i < query.limit; i++) found.entries.emplace_back(*(*fitting)[i].skill);
-  return found;
+  fitting_skills.is_unfinished = !fitting;
+  if (!fitting) return fitting_skills;
+  fitting_skills.total = fitting->size();
+  for (size_t i = 0; i < fitting->size() && i < query.limit; i++)
+    fitting_skills.entries.emplace_back(*(*fitting)[i].skill);
+  return fitting_skills;
 }
 
 // The first entries of an answer are most often the ones that are used: the others are told shortly.
-EntryShare share_of(size_t place) { return {place == 0 ? 160u : 80u, place < 2}; }
+EntryShare share_of(size_t index) { return {index == 0 ? 160u : 80u, index < 2}; }
 
-Json describe_skill(const SkillEntry& skill, Detail detail, size_t place) {
+Json describe_skill(const SkillEntry& skill, Detail detail, size_t index) {
   Json all = {{"name", skill.name}, {"kind", "skill"}};
   if (detail != Detail::brief) {
     all["category"] = kSkills;
     all["description"] =
-        detail == Detail::full ? skill.description : shortened(skill.description, share_of(place).description_bytes);
+        detail == Detail::full ? skill.description : shortened(skill.description, share_of(index).description_bytes);
   }
   all["mcp_server"] = nullptr;
   if (detail == Detail::full) {
@@ -136,16 +137,16 @@ struct Places {
 
 // Skills get two fifths of the places, and those that tools leave free. Tools that cannot be called get places that are
 // still free; a tool that the query names has the last place, even if it cannot be called.
-Places share_places(size_t limit, const catalog::FoundTools& found, size_t skills, bool skill_named) {
-  Places places;
-  const size_t left = limit - std::min(limit, found.tools.size() + found.uncallable.size());
-  places.skills = std::min(skills, std::max({left, limit * 2 / 5, size_t{skill_named ? 1u : 0u}}));
-  places.tools = std::min(found.tools.size(), limit - places.skills);
-  places.uncallable = std::min(found.uncallable.size(), limit - places.tools - places.skills);
-  if (!found.names_uncallable || places.uncallable > 0 || limit == 1) return places;
-  (places.tools > 0 ? places.tools : places.skills)--;
-  places.uncallable = 1;
-  return places;
+Places share_places(size_t limit, const catalog::ToolMatches& tools, size_t skills, bool skill_named) {
+  Places positions;
+  const size_t remaining = limit - std::min(limit, tools.tools.size() + tools.uncallable.size());
+  positions.skills = std::min(skills, std::max({remaining, limit * 2 / 5, size_t{skill_named ? 1u : 0u}}));
+  positions.tools = std::min(tools.tools.size(), limit - positions.skills);
+  positions.uncallable = std::min(tools.uncallable.size(), limit - positions.tools - positions.skills);
+  if (!tools.names_uncallable || positions.uncallable > 0 || limit == 1) return positions;
+  (positions.tools > 0 ? positions.tools : positions.skills)--;
+  positions.uncallable = 1;
+  return positions;
 }
 
 void append_hint(std::string& hint, std::string_view more) {
@@ -154,21 +155,21 @@ void append_hint(std::string& hint, std::string_view more) {
 }
 
 // The hint of an answer with no tools, or with weak matches only.
-std::string advice(const catalog::Catalog& catalog, const catalog::Query& query, const catalog::FoundTools& found) {
-  if (found.total > 0) return found.match == catalog::Match::weak ? "only weak matches; other words may find more" : "";
+std::string advice(const catalog::Catalog& catalog, const catalog::Query& query, const catalog::ToolMatches& tools) {
+  if (tools.total > 0) return tools.match == catalog::Match::weak ? "only weak matches; other words may find more" : "";
   std::string text;
   if (!query.category.empty() && !has_group(catalog.categories(), query.category))
     text = "unknown category; list_tool_categories lists them";
   else if (!query.server.empty() && !has_group(catalog.servers(), query.server))
     text = "unknown server; list_tool_categories lists them";
-  else if (found.elsewhere > 0)
-    text = fmt::format("{} fit without category, server and tags", found.elsewhere);
-  else if (!found.unknown_words.empty())
-    text = fmt::format("no tool has: {}", fmt::join(found.unknown_words, ", "));
+  else if (tools.elsewhere > 0)
+    text = fmt::format("{} fit without category, server and tags", tools.elsewhere);
+  else if (!tools.unknown_words.empty())
+    text = fmt::format("no tool has: {}", fmt::join(tools.unknown_words, ", "));
   else
     text = "no tool has any of these words";
   if (!is_ascii(query.text)) text += "; definitions are written in English";
-  if (!found.nearest.empty()) text += "; see nearest";
+  if (!tools.nearest.empty()) text += "; see nearest";
   return text;
 }
 
@@ -214,7 +215,7 @@ Json search_tools(const catalog::Catalog& catalog, SearchOrder& order, WorkMeter
   query.learned = order.learned.get();
   query.asker = order.tenant;
   query.thesaurus = order.thesaurus.get();
-  const catalog::FoundTools found = catalog.search(query);
+  const catalog::ToolMatches found = catalog.search(query);
   FittingSkills fits = find_skills(catalog, order, meter);
   bool is_skill = fits.has_name;  // and no tool that can be called has the name
   if (is_skill) {
@@ -223,9 +224,9 @@ Json search_tools(const catalog::Catalog& catalog, SearchOrder& order, WorkMeter
   }
   std::vector<SkillEntry>& fitting = fits.entries;
   const size_t fit = fits.total;
-  const Places places = share_places(query.limit, found, fit, is_skill);
-  fitting.erase(fitting.begin() + static_cast<ptrdiff_t>(std::min(places.skills, fitting.size())), fitting.end());
-  const size_t listed = places.tools + places.skills + places.uncallable;
+  const Places positions = share_places(query.limit, found, fit, is_skill);
+  fitting.erase(fitting.begin() + static_cast<ptrdiff_t>(std::min(positions.skills, fitting.size())), fitting.end());
+  const size_t listed = positions.tools + positions.skills + positions.uncallable;
   Json answer = {{"query", query.text},
                  {"category", query.category.empty() ? Json(nullptr) : Json(query.category)},
                  {"detail_level", order.detail_level},
@@ -237,12 +238,14 @@ Json search_tools(const catalog::Catalog& catalog, SearchOrder& order, WorkMeter
   const auto add_tool = [&](uint32_t tool) {
     list.push_back(describe(catalog, tool, order.detail, share_of(list.size())));
   };
-  const auto add_skill = [&](const SkillEntry& one) { list.push_back(describe_skill(one, order.detail, list.size())); };
+  const auto add_skill = [&](const SkillEntry& entry) {
+    list.push_back(describe_skill(entry, order.detail, list.size()));
+  };
   if (is_skill) add_skill(fitting.front());
-  for (size_t i = 0; i < places.tools; i++) add_tool(found.tools[i]);
+  for (size_t i = 0; i < positions.tools; i++) add_tool(found.tools[i]);
   if (!is_skill)
-    for (const SkillEntry& one : fitting) add_skill(one);
-  for (size_t i = 0; i < places.uncallable; i++) add_tool(found.uncallable[i]);
+    for (const SkillEntry& entry : fitting) add_skill(entry);
+  for (size_t i = 0; i < positions.uncallable; i++) add_tool(found.uncallable[i]);
   const bool skills_only = found.total == 0 && !fitting.empty();
   std::string hint;
   if (found.guessed)
@@ -253,7 +256,7 @@ Json search_tools(const catalog::Catalog& catalog, SearchOrder& order, WorkMeter
     hint = advice(catalog, query, found);
   append_hint(hint, catalog::reason_for_no_tools(catalog));
   if (fits.is_unfinished) append_hint(hint, "skills were not searched, it would have taken too long");
-  if (places.uncallable > 0)
+  if (positions.uncallable > 0)
     append_hint(hint, "tools with callable false are known, but no upstream server of this daemon has them");
   if (!hint.empty()) answer["hint"] = std::move(hint);
   if (!found.nearest.empty() && !skills_only) answer["nearest"] = describe_nearest(catalog, found.nearest);

@@ -30,14 +30,14 @@ Result<Json> nearest_tools(const catalog::Catalog& catalog, const Json& argument
   TRY(const std::string server, in.string("server", 2000));
   TRY(const std::string tool, in.string_or("tool", "", 2000));
   CHECKED(in.done());
-  const std::string_view meant = catalog.nearest_server(server);
+  const std::string_view target = catalog.nearest_server(server);
   Json answer = {{"text", catalog::did_you_mean(catalog, tool, server)},
-                 {"server", meant.empty() ? Json(nullptr) : Json(std::string(meant))},
+                 {"server", target.empty() ? Json(nullptr) : Json(std::string(target))},
                  {"servers", Json::array()},
                  {"tools", Json::array()}};
-  for (const catalog::Group& one : catalog.servers())
-    if (!one.name.empty() && answer["servers"].size() < kMaxServers) answer["servers"].push_back(one.name);
-  if (!tool.empty()) answer["tools"] = name_all(catalog, catalog.nearest_tools(tool, meant));
+  for (const catalog::Group& group : catalog.servers())
+    if (!group.name.empty() && answer["servers"].size() < kMaxServers) answer["servers"].push_back(group.name);
+  if (!tool.empty()) answer["tools"] = name_all(catalog, catalog.nearest_tools(tool, target));
   return answer;
 }
 

@@ -14,7 +14,7 @@ Json context_of(const journal::Ledger& ledger) {
       {"printed", bytes_and_tokens(ledger.printed_bytes, ledger.printed_tokens)},
       {"fetched", bytes_and_tokens(ledger.fetched_bytes, ledger.fetched_tokens)},
       {"read_in_jail", bytes_and_tokens(ledger.read_bytes, ledger.read_tokens)},
-      {"kept_out", bytes_and_tokens(ledger.kept_out_bytes(), ledger.kept_out_tokens())},
+      {"kept_out", bytes_and_tokens(ledger.withheld_bytes(), ledger.withheld_tokens())},
       {"definitions_avoided", bytes_and_tokens(ledger.definitions_avoided_bytes, ledger.definitions_avoided_tokens)}};
 }
 
@@ -23,15 +23,15 @@ Json context_of(const journal::Ledger& ledger) {
 Json bytes_and_tokens(uint64_t bytes, uint64_t tokens) { return {{"bytes", bytes}, {"tokens_estimated", tokens}}; }
 
 Json describe(const journal::JournaledExecution& account) {
-  const journal::Begun& begun = account.begun;
+  const journal::StartedRow& start = account.started;
   const journal::Ended& ended = account.ended;
   const bool runs = ended.outcome.empty();
-  Json all = {{"execution_id", begun.id},
-              {"language", begun.language},
-              {"policy", begun.policy},
-              {"started", iso_time(begun.at_ms * 1'000'000)},
+  Json all = {{"execution_id", start.id},
+              {"language", start.language},
+              {"policy", start.policy},
+              {"started", iso_time(start.at_ms * 1'000'000)},
               {"outcome", runs ? "running" : ended.outcome},
-              {"code_bytes", begun.code_bytes}};
+              {"code_bytes", start.code_bytes}};
   if (runs) return all;
   all["usage"] = {{"wall_ms", milliseconds(ended.wall_us)}};
   if (ended.cpu_us != journal::kCpuUnknown) all["usage"]["cpu_ms"] = milliseconds(ended.cpu_us);
@@ -44,11 +44,11 @@ Json describe(const journal::JournaledExecution& account) {
 
 Task<Result<std::string>> read_account(journal::Journal& journal, std::string tenant, std::string execution) {
   CO_CHECKED(tenants::check_execution_id(execution));
-  CO_TRY(auto found, co_await journal.account(std::move(tenant), execution));
-  if (!found)
+  CO_TRY(auto match, co_await journal.account(std::move(tenant), execution));
+  if (!match)
     co_return fail(Code::not_found, "no execution '" + execution + "' is known",
                    "use an execution_id from an answer of execute_code; the oldest are removed");
-  co_return dump_json(describe(*found));
+  co_return dump_json(describe(*match));
 }
 
 }  // namespace tools

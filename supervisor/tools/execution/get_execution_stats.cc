@@ -26,7 +26,7 @@ Json ledger(const journal::Totals& totals) {
           {"read_in_jail",
            bytes_and_tokens(totals.ledger.read_bytes,
                             totals.ledger.read_tokens)},  // the guests' own number, at most the bytes that were there
-          {"kept_out", bytes_and_tokens(totals.kept_out_bytes, totals.kept_out_tokens)},
+          {"kept_out", bytes_and_tokens(totals.withheld_bytes, totals.withheld_tokens)},
           {"definitions_avoided",
            bytes_and_tokens(totals.ledger.definitions_avoided_bytes, totals.ledger.definitions_avoided_tokens)}};
 }
@@ -104,9 +104,9 @@ Json describe(const Stats& stats) {
   all["sessions"] = stats.sessions.list(stats.tenant);
   for (size_t i = 0; i < stats.workspaces.size() && i < kMaxWorkspaces; i++) {
     const tenants::NamedWorkspace& workspace = stats.workspaces[i];
-    Json one = {{"name", workspace.name}, {"idle_seconds", workspace.idle.count()}};
-    if (workspace.removal) one["removed_in_seconds"] = workspace.removal->count();
-    all["named_workspaces"].push_back(std::move(one));
+    Json item = {{"name", workspace.name}, {"idle_seconds", workspace.idle.count()}};
+    if (workspace.removal) item["removed_in_seconds"] = workspace.removal->count();
+    all["named_workspaces"].push_back(std::move(item));
   }
   all["times_ms"] = {{"program", quantiles_ms(stats.journal.wall_times)},
                      {"answer", quantiles_ms(stats.journal.answer_times)}};

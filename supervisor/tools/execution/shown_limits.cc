@@ -11,8 +11,8 @@ namespace {
 
 // A whole number without a fraction: 30, not 30.0.
 Json number_of(double value) {
-  const auto whole = static_cast<int64_t>(value);
-  return static_cast<double>(whole) == value ? Json(whole) : Json(value);
+  const auto full = static_cast<int64_t>(value);
+  return static_cast<double>(full) == value ? Json(full) : Json(value);
 }
 
 Json schema_of(double standard, double maximum) {
@@ -25,13 +25,13 @@ constexpr size_t kMaxNames = 12, kMaxNameBytes = 160;    // of all names in the 
 // "Packages: numpy, pandas, ..."; empty: no names. Each word is paid for in every client's context.
 std::string sentence_of(std::string_view about, const std::vector<std::string>& names) {
   std::string text;
-  size_t shown = 0;
+  size_t shown_count = 0;
   for (const std::string& name : names) {
-    if (shown == kMaxNames || text.size() + name.size() > kMaxNameBytes) break;
-    text += (shown++ == 0 ? "" : ", ") + name;
+    if (shown_count == kMaxNames || text.size() + name.size() > kMaxNameBytes) break;
+    text += (shown_count++ == 0 ? "" : ", ") + name;
   }
-  if (shown == 0) return {};
-  return std::string(about) + ": " + text + (shown < names.size() ? ", ..." : ".");
+  if (shown_count == 0) return {};
+  return std::string(about) + ": " + text + (shown_count < names.size() ? ", ..." : ".");
 }
 
 std::string packages_sentence(const policies::Policy& policy) {
@@ -50,23 +50,23 @@ double megabytes_of(const policies::Limits& limits) { return static_cast<double>
 
 std::string shown_limits(const policies::Policy& policy) {
   const policies::Limits &standard = policy.limits.standard, &maximum = policy.limits.maximum;
-  Json shown = {{"timeout_seconds", schema_of(seconds_of(standard), seconds_of(maximum))},
-                {"memory_mb", schema_of(megabytes_of(standard), megabytes_of(maximum))},
-                {"language", {{"enum", policy.languages}}}};
+  Json output = {{"timeout_seconds", schema_of(seconds_of(standard), seconds_of(maximum))},
+                 {"memory_mb", schema_of(megabytes_of(standard), megabytes_of(maximum))},
+                 {"language", {{"enum", policy.languages}}}};
   const policies::StagingRules& staging = policy.staging;
   const bool has_tool = policy.tools.offers("commit_workspace");  // else a proposal would be of little use
-  if (staging.mode != policies::WorkspaceMode::direct || !staging.choose || !has_tool) shown["workspace"] = nullptr;
+  if (staging.mode != policies::WorkspaceMode::direct || !staging.choose || !has_tool) output["workspace"] = nullptr;
   std::string more = packages_sentence(policy);
   if (const std::string hosts = sentence_of("Network, by HTTPS_PROXY", policy.egress.shown_hosts()); !hosts.empty())
     more += (more.empty() ? "" : " ") + hosts;
-  if (!more.empty()) shown[""] = std::move(more);
-  if (policy.egress.is_on()) shown["-"] = kNoNetwork;
-  return dump_json(shown);
+  if (!more.empty()) output[""] = std::move(more);
+  if (policy.egress.is_on()) output["-"] = kNoNetwork;
+  return dump_json(output);
 }
 
-void show_limits(mcp::ToolDefinition& tool, std::string_view shown) {
+void show_limits(mcp::ToolDefinition& tool, std::string_view text) {
   if (tool.name != "execute_code") return;
-  const auto limits = parse_json(shown);
+  const auto limits = parse_json(text);
   const auto properties = tool.input_schema.find("properties");
   if (!limits || !limits->is_object() || properties == tool.input_schema.end()) return;
   for (const auto& [name, schema] : limits->items()) {

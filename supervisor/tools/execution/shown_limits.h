@@ -16,6 +16,6 @@ namespace tools {
 std::string shown_limits(const policies::Policy& policy);
 
 // Puts the text of shown_limits() into the definition of execute_code. Other tools stay unchanged.
-void show_limits(mcp::ToolDefinition& tool, std::string_view shown);
+void show_limits(mcp::ToolDefinition& tool, std::string_view text);
 
 }  // namespace tools

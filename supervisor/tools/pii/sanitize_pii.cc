@@ -47,8 +47,8 @@ std::string type_of(const policies::PiiDetector& detector, std::string_view name
 
 // `types` is one type, several types with commas in one text, or a list.
 Result<std::vector<std::string>> read_types(Fields& in, const Json& arguments) {
-  const auto given = arguments.find("types");
-  if (given == arguments.end() || !given->is_string()) return in.strings_or("types", {});
+  const auto it = arguments.find("types");
+  if (it == arguments.end() || !it->is_string()) return in.strings_or("types", {});
   TRY(const std::string text, in.string("types", 1000));
   std::vector<std::string> types;
   for (size_t begin = 0; begin <= text.size();) {

@@ -26,7 +26,7 @@ Result<Json> tokenize_pii(policies::PiiVault& vault, const policies::PiiRules& r
 
 Result<Json> detokenize_pii(policies::PiiVault& vault, const policies::PiiRules& rules, const Json& arguments,
                             WorkMeter& meter) {
-  if (rules.restore == policies::PiiRules::Restore::nobody)
+  if (rules.restore == policies::PiiRules::Restore::no_user)
     return fail(Code::denied, "the policy does not allow code to restore personal data",
                 "pass the map that tokenize_pii returned as `tokens`, or ask the administrator", "pii.restore");
   TRY(const std::string text, read_text(arguments, "detokenize_pii"));

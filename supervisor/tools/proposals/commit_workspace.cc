@@ -43,42 +43,42 @@ Result<CommitOrder> read_commit_order(const Json& arguments) {
 
 // What a person is asked: all that the action would change. A long difference is shown by `warder diff`.
 Json question_of(const CommitOrder& order, const proposals::Proposal& proposal, const std::string& diff) {
-  Json shown = {{"proposal", order.proposal}, {"action", order.action}, {"files", staged_files_json(proposal.files)}};
-  if (!order.paths.empty()) shown["paths"] = order.paths;
-  shown["diff"] = diff;
-  if (!calls::shown_arguments(shown)) shown["diff"] = "too long to be shown here: warder diff " + order.proposal;
-  if (!calls::shown_arguments(shown)) shown["files"] = "too many to be shown here: warder diff " + order.proposal;
-  return shown;
+  Json output = {{"proposal", order.proposal}, {"action", order.action}, {"files", staged_files_json(proposal.files)}};
+  if (!order.paths.empty()) output["paths"] = order.paths;
+  output["diff"] = diff;
+  if (!calls::shown_arguments(output)) output["diff"] = "too long to be shown here: warder diff " + order.proposal;
+  if (!calls::shown_arguments(output)) output["files"] = "too many to be shown here: warder diff " + order.proposal;
+  return output;
 }
 
 // Returns if the action may be done.
-Task<Result<>> await_commit_approval(calls::CallEnvironment& environment, const calls::CallContext& who,
+Task<Result<>> await_commit_approval(calls::CallEnvironment& environment, const calls::CallContext& context,
                                      const CommitOrder& order, const proposals::Proposal& proposal, StorePtr store) {
-  traces::OpenSpan span(environment.spans, who.trace, traces::SpanKind::internal, "approval");
-  calls::AuditedCall audited(environment.journal, span, who, {"warder", "commit_workspace"}, "approval");
+  traces::OpenSpan span(environment.spans, context.trace, traces::SpanKind::internal, "approval");
+  calls::AuditedCall audited(environment.journal, span, context, {"warder", "commit_workspace"}, "approval");
   CO_TRY(const std::string diff, co_await store->diff(order.proposal, kDiffOfQuestion));
   const Json exact = question_of(order, proposal, diff);
   calls::PersonsQuestion question{"warder.commit_workspace", "workspace.commit", "the policy asks before each commit",
                                   exact};
   CO_TRY(const calls::ApprovalVerdict verdict,
-         co_await ask_person(environment, who, audited, std::move(question), exact));
+         co_await ask_person(environment, context, audited, std::move(question), exact));
   if (verdict.kind == calls::ApprovalVerdict::Kind::approved) co_return Result<>{};
   co_return fail(Code::denied,
                  fmt::format("the {} of {} {}", order.action, order.proposal,
-                             calls::cause_of(verdict, policies::calls_of(*who.policy).approval.expires)),
+                             calls::cause_of(verdict, policies::calls_of(*context.policy).approval.expires)),
                  fmt::format("ask the administrator: warder {} {}", order.action, order.proposal), "workspace.commit");
 }
 
 // An answer that says no: the workspace is as before.
 mcp::ToolResult conflict_answer(const std::string& action, const proposals::PathConflicts& conflicts,
                                 const proposals::Proposal& proposal) {
-  Json told = {{"success", false},
-               {"error", fmt::format("the {} did not happen: other programs have changed these files", action)},
-               {"code", "conflict"},
-               {"remedy", "read the files again and run the program again, or commit the other files with `paths`"},
-               {"conflicts", conflicts_json(conflicts)},
-               {"proposal", proposal_json(proposal, {})}};
-  mcp::ToolResult result = mcp::ToolResult::data(std::move(told));
+  Json report = {{"success", false},
+                 {"error", fmt::format("the {} did not happen: other programs have changed these files", action)},
+                 {"code", "conflict"},
+                 {"remedy", "read the files again and run the program again, or commit the other files with `paths`"},
+                 {"conflicts", conflicts_json(conflicts)},
+                 {"proposal", proposal_json(proposal, {})}};
+  mcp::ToolResult result = mcp::ToolResult::data(std::move(report));
   result.is_error = true;
   return result;
 }
@@ -118,8 +118,8 @@ Task<Result<mcp::ToolResult>> commit_workspace(calls::CallEnvironment& environme
   CO_TRY(StorePtr store, co_await stores.of(requester.tenant, rules));
   CO_TRY(const proposals::Proposal proposal, store->find(order.proposal));
   if (rules.commit == CommitBy::ask && order.action != "discard") {
-    const calls::CallContext who{requester, client};
-    CO_CHECKED(co_await await_commit_approval(environment, who, order, proposal, store));
+    const calls::CallContext context{requester, client};
+    CO_CHECKED(co_await await_commit_approval(environment, context, order, proposal, store));
   }
   auto answer = co_await act(stores, requester.tenant, std::move(store), std::move(order));
   co_return answer;

@@ -23,23 +23,23 @@ Task<Result<mcp::ResourcePage>> list_proposals(proposals::ProposalStores& stores
   if (!policies::staging_of(*requester->policy).offers()) co_return page;
   CO_TRY(const auto store, co_await stores.of(requester->tenant, policies::staging_of(*requester->policy)));
   for (const proposals::Proposal& proposal : store->list()) {
-    mcp::Resource one;
-    one.uri = std::string(proposals::kProposalScheme) + proposal.id + kDiffEnd;
-    one.name = "proposal " + proposal.id + ", " + std::string(proposals::state_name(proposal.state));
-    one.mime_type = "text/x-diff";
-    page.resources.push_back(std::move(one));
+    mcp::Resource resource;
+    resource.uri = std::string(proposals::kProposalScheme) + proposal.id + kDiffEnd;
+    resource.name = "proposal " + proposal.id + ", " + std::string(proposals::state_name(proposal.state));
+    resource.mime_type = "text/x-diff";
+    page.resources.push_back(std::move(resource));
   }
   co_return page;
 }
 
 Json whole_proposal(const proposals::Proposal& proposal) {
-  Json told = proposal_json(proposal, {});
-  told["execution"] = proposal.about.execution;
-  told["language"] = proposal.about.language;
-  told["settled_ms"] = proposal.settled_ms;
-  told["bytes"] = proposal.bytes;
-  told["files"] = staged_files_json(proposal.files);
-  return told;
+  Json report = proposal_json(proposal, {});
+  report["execution"] = proposal.about.execution;
+  report["language"] = proposal.about.language;
+  report["settled_ms"] = proposal.settled_ms;
+  report["bytes"] = proposal.bytes;
+  report["files"] = staged_files_json(proposal.files);
+  return report;
 }
 
 Task<Result<std::vector<mcp::ResourceContents>>> read_proposal(proposals::ProposalStores& stores,
@@ -60,9 +60,9 @@ Task<Result<std::vector<mcp::ResourceContents>>> read_proposal(proposals::Propos
   } else {
     contents.data = dump_json(whole_proposal(*proposal));
   }
-  std::vector<mcp::ResourceContents> one;
-  one.push_back(std::move(contents));
-  co_return one;
+  std::vector<mcp::ResourceContents> resource_contents;
+  resource_contents.push_back(std::move(contents));
+  co_return resource_contents;
 }
 
 }  // namespace

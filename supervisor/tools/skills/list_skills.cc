@@ -33,9 +33,9 @@ SkillAnswer list_skills(skill_stores::TenantSkills& skills, Work& work, const te
   std::function<Result<Json>(WorkMeter&)> job = [all = library.all(), query, limit](WorkMeter& meter) -> Result<Json> {
     TRY(const auto found, skills::search(all, query, meter));
     Json listed = Json::array();
-    for (const skills::Found& one : found) {
+    for (const skills::SkillMatch& item : found) {
       if (static_cast<int64_t>(listed.size()) == limit) break;
-      listed.push_back(metadata_of(one));
+      listed.push_back(metadata_of(item));
     }
     Json answer = {{"count", listed.size()}, {"skills", std::move(listed)}};
     if (answer["count"] != found.size()) answer["total"] = found.size();

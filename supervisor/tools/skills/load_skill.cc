@@ -26,22 +26,22 @@ SkillAnswer load_skill(skill_stores::TenantSkills& skills, const tenants::Reques
   CO_TRY(int64_t version, in.integer_or("version", 1, 1'000'000'000, 0));
   CO_CHECKED(in.done());
   CO_TRY(skills::Library library, co_await skills.library(user.tenant));
-  auto found = library.find(name);
-  if (!found)
+  auto it = library.find(name);
+  if (!it)
     co_return fail(Code::not_found, fmt::format("Skill not found: {}", printable(name, 128)),
                    "list_skills lists all skills");
-  Json metadata = metadata_of(*found);
-  if (found->own && version > 0 && version != found->own->version()) {
+  Json metadata = metadata_of(*it);
+  if (it->own && version > 0 && version != it->own->version()) {
     CO_TRY(std::shared_ptr<skills::SkillStore> own, co_await skills.store(user.tenant));
-    CO_TRY(skills::Skill older, own->read_version(*found->own, static_cast<uint32_t>(version)));
-    metadata = metadata_of({std::make_shared<const skills::Skill>(std::move(older)), found->own});
+    CO_TRY(skills::Skill older, own->read_version(*it->own, static_cast<uint32_t>(version)));
+    metadata = metadata_of({std::make_shared<const skills::Skill>(std::move(older)), it->own});
     metadata["version"] = version;
   }
-  CO_TRY(std::string code, library.read_code(*found, static_cast<uint32_t>(version)));
-  if (found->own)
-    for (const auto& kept : found->own->versions) metadata["versions"].push_back(kept.number);
-  metadata["uri"] = skills::uri_of(found->skill->slug, "SKILL.md");
-  Json answer = {{"name", found->skill->name}, {"code", std::move(code)}, {"metadata", std::move(metadata)}};
+  CO_TRY(std::string code, library.read_code(*it, static_cast<uint32_t>(version)));
+  if (it->own)
+    for (const auto& saved : it->own->versions) metadata["versions"].push_back(saved.number);
+  metadata["uri"] = skills::uri_of(it->skill->slug, "SKILL.md");
+  Json answer = {{"name", it->skill->name}, {"code", std::move(code)}, {"metadata", std::move(metadata)}};
   co_return answer;
 }
 

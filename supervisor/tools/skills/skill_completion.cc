@@ -6,41 +6,42 @@
 namespace tools {
 namespace {
 
-using AskedKind = mcp::CompletionRequest::Kind;
+using CompletionKind = mcp::CompletionRequest::Kind;
 
 // The slugs of skills, or the files of the chosen skill; without a chosen skill, the files of all skills.
-std::vector<std::string> fitting_values(const std::vector<skills::Found>& all, const mcp::CompletionRequest& asked) {
+std::vector<std::string> fitting_values(const std::vector<skills::SkillMatch>& all,
+                                        const mcp::CompletionRequest& request) {
   std::string chosen;
-  if (const auto skill = asked.resolved.find("skill"); skill != asked.resolved.end() && skill->is_string())
+  if (const auto skill = request.resolved.find("skill"); skill != request.resolved.end() && skill->is_string())
     chosen = skill->get<std::string>();
   std::set<std::string> values;
   const auto add = [&](const std::string& value) {
-    if (value.starts_with(asked.value)) values.insert(value);
+    if (value.starts_with(request.value)) values.insert(value);
   };
-  for (const skills::Found& one : all) {
-    if (asked.argument == "skill") add(one.skill->slug);
-    if (asked.argument != "path" || (!chosen.empty() && chosen != one.skill->slug)) continue;
-    for (const skills::SkillFile& file : one.skill->files) add(file.path);
+  for (const skills::SkillMatch& item : all) {
+    if (request.argument == "skill") add(item.skill->slug);
+    if (request.argument != "path" || (!chosen.empty() && chosen != item.skill->slug)) continue;
+    for (const skills::SkillFile& file : item.skill->files) add(file.path);
   }
   return {values.begin(), values.end()};
 }
 
 Task<Result<mcp::Completion>> complete_skill(skill_stores::TenantSkills& skills, Work& work,
-                                             Result<tenants::Requester> requester, mcp::CompletionRequest asked) {
+                                             Result<tenants::Requester> requester, mcp::CompletionRequest request) {
   if (!requester) co_return tl::unexpected<Error>(std::move(requester).error());
   CO_TRY(skills::Library library, co_await skills.library(requester->tenant));
   mcp::Completion completion;
   completion.total = 0;
-  if (asked.kind == AskedKind::prompt) {  // the task is the user's own text: no values
-    const auto found = library.find(asked.reference);
-    if (found && found->skill->name == asked.reference && asked.argument == "task") co_return completion;
+  if (request.kind == CompletionKind::prompt) {  // the task is the user's own text: no values
+    const auto it = library.find(request.reference);
+    if (it && it->skill->name == request.reference && request.argument == "task") co_return completion;
   }
-  if (asked.kind != AskedKind::resource || asked.reference != kSkillTemplate ||
-      (asked.argument != "skill" && asked.argument != "path"))
+  if (request.kind != CompletionKind::resource || request.reference != kSkillTemplate ||
+      (request.argument != "skill" && request.argument != "path"))
     co_return fail(Code::not_found, "no skill has this reference or argument");
   std::function<Result<std::vector<std::string>>()> job =
-      [all = library.all(), asked = std::move(asked)]() -> Result<std::vector<std::string>> {
-    return fitting_values(all, asked);
+      [all = library.all(), request = std::move(request)]() -> Result<std::vector<std::string>> {
+    return fitting_values(all, request);
   };
   CO_TRY(completion.values, co_await work.run(calls::owner_of(*requester), 0, std::move(job)));
   completion.total = completion.values.size();
@@ -51,8 +52,8 @@ Task<Result<mcp::Completion>> complete_skill(skill_stores::TenantSkills& skills,
 
 mcp::CompletionHandler skill_completion(skill_stores::TenantSkills& skills, Work& work,
                                         const tenants::RequesterOf& requester_of) {
-  return [&skills, &work, requester_of](mcp::RequestContext& context, mcp::CompletionRequest asked) {
-    return complete_skill(skills, work, requester_of(context), std::move(asked));
+  return [&skills, &work, requester_of](mcp::RequestContext& context, mcp::CompletionRequest request) {
+    return complete_skill(skills, work, requester_of(context), std::move(request));
   };
 }
 

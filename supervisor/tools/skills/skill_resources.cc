@@ -30,8 +30,8 @@ void add_caching(Json& result) {
 Json entry_of(const skills::Skill& skill) {
   Json resources = Json::array();
   for (const skills::SkillFile& file : skill.files) {
-    Json one = {{"uri", skills::uri_of(skill.slug, file.path)}, {"digest", file.digest}, {"size", file.size}};
-    resources.push_back(std::move(one));
+    Json item = {{"uri", skills::uri_of(skill.slug, file.path)}, {"digest", file.digest}, {"size", file.size}};
+    resources.push_back(std::move(item));
   }
   return {{"uri", skills::uri_of(skill.slug, kHead)},
           {"frontmatter", skill.front_matter},
@@ -40,14 +40,14 @@ Json entry_of(const skills::Skill& skill) {
 
 // Page: one page of skills, in the order of their slugs. The cursor is the last slug of the page before.
 struct Page {
-  std::vector<skills::Found> skills;
+  std::vector<skills::SkillMatch> skills;
   std::string next_cursor;
 };
 Result<Page> page_of(const skills::Library& library, const std::string& cursor) {
   if (!cursor.empty() && !skills::is_slug(cursor)) return fail(Code::invalid, "Invalid params: unknown cursor");
   Page page;
   page.skills = library.all();
-  std::erase_if(page.skills, [&](const skills::Found& one) { return one.skill->slug <= cursor; });
+  std::erase_if(page.skills, [&](const skills::SkillMatch& item) { return item.skill->slug <= cursor; });
   if (page.skills.size() > kSkillsPerPage) {
     page.skills.resize(kSkillsPerPage, page.skills.front());
     page.next_cursor = page.skills.back().skill->slug;
@@ -56,10 +56,10 @@ Result<Page> page_of(const skills::Library& library, const std::string& cursor) 
 }
 
 Result<std::string> text_param(const Json& params, const char* key) {
-  auto found = params.find(key);
-  if (found == params.end() || found->is_null()) return std::string();
-  if (!found->is_string()) return fail(Code::invalid, fmt::format("Invalid params: {} must be a string", key));
-  return found->get<std::string>();
+  auto it = params.find(key);
+  if (it == params.end() || it->is_null()) return std::string();
+  if (!it->is_string()) return fail(Code::invalid, fmt::format("Invalid params: {} must be a string", key));
+  return it->get<std::string>();
 }
 
 Task<Result<skills::Library>> library_of(skill_stores::TenantSkills& skills,
@@ -74,26 +74,26 @@ SkillAnswer list_entries(skill_stores::TenantSkills& skills, Result<tenants::Req
   CO_TRY(skills::Library library, co_await library_of(skills, requester));
   CO_TRY(Page page, page_of(library, cursor));
   Json result = {{"skills", Json::array()}};
-  for (const skills::Found& one : page.skills) result["skills"].push_back(entry_of(*one.skill));
+  for (const skills::SkillMatch& skill : page.skills) result["skills"].push_back(entry_of(*skill.skill));
   if (!page.next_cursor.empty()) result["nextCursor"] = page.next_cursor;
   add_caching(result);
   co_return result;
 }
 
-auto no_such(std::string_view what, std::string_view uri) {
-  return fail(Code::not_found, fmt::format("{}: {}", what, printable(uri, 256)), "skills/list lists all skills");
+auto no_such(std::string_view subject, std::string_view uri) {
+  return fail(Code::not_found, fmt::format("{}: {}", subject, printable(uri, 256)), "skills/list lists all skills");
 }
 
-std::optional<skills::Found> find_at(const skills::Library& library, const std::optional<skills::SkillUri>& place) {
-  return place ? library.find(place->slug) : std::nullopt;
+std::optional<skills::SkillMatch> find_at(const skills::Library& library, const std::optional<skills::SkillUri>& uri) {
+  return uri ? library.find(uri->slug) : std::nullopt;
 }
 
 SkillAnswer get_entry(skill_stores::TenantSkills& skills, Result<tenants::Requester> requester, Json params) {
   CO_TRY(std::string uri, text_param(params, "uri"));
   CO_TRY(skills::Library library, co_await library_of(skills, requester));
-  const auto place = skills::parse_uri(uri);
-  const auto found = find_at(library, place);
-  if (!found || place->path != kHead) co_return no_such("No skill has this URI", uri);
+  const auto position = skills::parse_uri(uri);
+  const auto found = find_at(library, position);
+  if (!found || position->path != kHead) co_return no_such("No skill has this URI", uri);
   Json result = {{"skill", entry_of(*found->skill)}};
   add_caching(result);
   co_return result;
@@ -107,20 +107,20 @@ SkillAnswer read_skill_folder(skill_stores::TenantSkills& skills, Result<tenants
     auto folder = co_await read_workspace_folder(*requester->tenant, std::move(uri), std::move(cursor));
     co_return folder;
   }
-  const auto place = skills::parse_uri(uri);
-  const auto found = find_at(library, place);
-  const auto names = found ? skills::children(*found->skill, place->path) : std::nullopt;
+  const auto position = skills::parse_uri(uri);
+  const auto found = find_at(library, position);
+  const auto names = found ? skills::children(*found->skill, position->path) : std::nullopt;
   if (!names) co_return no_such("No folder has this URI", uri);
   if (!cursor.empty()) co_return fail(Code::invalid, "Invalid params: unknown cursor");  // all names are in one page
   Json result = {{"resources", Json::array()}};
   for (const std::string& name : *names) {
     const bool folder = name.ends_with('/');
     const std::string plain = folder ? name.substr(0, name.size() - 1) : name;
-    const std::string path = place->path.empty() ? plain : place->path + "/" + plain;
-    Json one = {{"uri", skills::uri_of(place->slug, path)}, {"name", plain}};
-    one["mimeType"] = folder ? std::string(kFolderType) : std::string(mime_type(path, "text"));
-    if (!folder) one["size"] = found->skill->find_file(path)->size;
-    result["resources"].push_back(std::move(one));
+    const std::string path = position->path.empty() ? plain : position->path + "/" + plain;
+    Json item = {{"uri", skills::uri_of(position->slug, path)}, {"name", plain}};
+    item["mimeType"] = folder ? std::string(kFolderType) : std::string(mime_type(path, "text"));
+    if (!folder) item["size"] = found->skill->find_file(path)->size;
+    result["resources"].push_back(std::move(item));
   }
   add_caching(result);
   co_return result;
@@ -129,16 +129,16 @@ SkillAnswer read_skill_folder(skill_stores::TenantSkills& skills, Result<tenants
 Task<Result<mcp::ResourcePage>> list_skill_files(skill_stores::TenantSkills& skills,
                                                  Result<tenants::Requester> requester, std::string cursor) {
   CO_TRY(skills::Library library, co_await library_of(skills, requester));
-  CO_TRY(Page found, page_of(library, cursor));
+  CO_TRY(Page match, page_of(library, cursor));
   mcp::ResourcePage page;
-  page.next_cursor = std::move(found.next_cursor);
-  for (const skills::Found& one : found.skills) {
+  page.next_cursor = std::move(match.next_cursor);
+  for (const skills::SkillMatch& skill : match.skills) {
     mcp::Resource resource;
-    resource.uri = skills::uri_of(one.skill->slug, kHead);
-    resource.name = one.skill->slug;
-    resource.description = one.skill->front_matter.value("description", "");
+    resource.uri = skills::uri_of(skill.skill->slug, kHead);
+    resource.name = skill.skill->slug;
+    resource.description = skill.skill->front_matter.value("description", "");
     resource.mime_type = "text/markdown";
-    resource.size = one.skill->files.front().size;
+    resource.size = skill.skill->files.front().size;
     page.resources.push_back(std::move(resource));
   }
   co_return page;
@@ -148,17 +148,18 @@ Task<Result<std::vector<mcp::ResourceContents>>> read_skill_file(skill_stores::T
                                                                  Result<tenants::Requester> requester,
                                                                  std::string uri) {
   CO_TRY(skills::Library library, co_await library_of(skills, requester));
-  const auto place = skills::parse_uri(uri);
-  const auto found = find_at(library, place);
+  const auto position = skills::parse_uri(uri);
+  const auto found = find_at(library, position);
   if (!found) co_return no_such("No skill has this URI", uri);
-  CO_TRY(std::string bytes, library.read(*found, place->path));
+  CO_TRY(std::string bytes, library.read(*found, position->path));
   std::string type(mime_type(uri, bytes));
   co_return mcp::file_contents(std::move(uri), std::move(type), std::move(bytes));
 }
 
 // The text of a prompt: the text of SKILL.md, then the user's task.
-Result<std::string> prompt_text(const skills::Library& library, const skills::Found& found, const Json& arguments) {
-  TRY(std::string head, library.read(found, kHead));
+Result<std::string> prompt_text(const skills::Library& library, const skills::SkillMatch& match,
+                                const Json& arguments) {
+  TRY(std::string head, library.read(match, kHead));
   TRY(skills::FrontMatter parsed, skills::parse_front_matter(head));
   std::string text(parsed.body);
   if (auto task = arguments.find("task"); task != arguments.end())
@@ -170,10 +171,10 @@ Task<Result<std::vector<mcp::Prompt>>> list_prompts(skill_stores::TenantSkills& 
                                                     Result<tenants::Requester> requester) {
   CO_TRY(skills::Library library, co_await library_of(skills, requester));
   std::vector<mcp::Prompt> prompts;
-  for (const skills::Found& one : library.all()) {
+  for (const skills::SkillMatch& item : library.all()) {
     mcp::Prompt prompt;
-    prompt.name = one.skill->name;
-    prompt.description = one.skill->front_matter.value("description", "");
+    prompt.name = item.skill->name;
+    prompt.description = item.skill->front_matter.value("description", "");
     mcp::PromptArgument task;
     task.name = "task";
     task.description = "The purpose";
@@ -186,11 +187,11 @@ Task<Result<std::vector<mcp::Prompt>>> list_prompts(skill_stores::TenantSkills& 
 Task<Result<mcp::PromptResult>> get_prompt(skill_stores::TenantSkills& skills, Result<tenants::Requester> requester,
                                            std::string name, Json arguments) {
   CO_TRY(skills::Library library, co_await library_of(skills, requester));
-  const auto found = library.find(name);
-  if (!found || found->skill->name != name) co_return fail(Code::not_found, "no skill has this name");
-  CO_TRY(std::string text, prompt_text(library, *found, arguments));
+  const auto it = library.find(name);
+  if (!it || it->skill->name != name) co_return fail(Code::not_found, "no skill has this name");
+  CO_TRY(std::string text, prompt_text(library, *it, arguments));
   mcp::PromptResult result;
-  result.description = found->skill->front_matter.value("description", "");
+  result.description = it->skill->front_matter.value("description", "");
   mcp::PromptMessage message;
   message.content = mcp::Text{std::move(text)};
   result.messages.push_back(std::move(message));
@@ -212,7 +213,7 @@ void add_skill_resources(mcp::Server& server, skill_stores::TenantSkills& skills
   add("resources/directory/read", read_skill_folder);
 
   mcp::ResourceProvider provider;
-  provider.changes = mcp::ResourceProvider::Changes::told;
+  provider.changes = mcp::ResourceProvider::Changes::reported;
   provider.prefixes = {"skill://"};
   provider.caching = kCaching;
   provider.list = [&skills, requester_of](mcp::RequestContext& context, std::string cursor) {

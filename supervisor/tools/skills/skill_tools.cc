@@ -18,16 +18,16 @@ Task<Result<jail::CallReply>> load_for_code(skill_stores::TenantSkills& skills, 
 
 }  // namespace
 
-Json metadata_of(const skills::Found& found) {
-  const skills::Skill& skill = *found.skill;
+Json metadata_of(const skills::SkillMatch& match) {
+  const skills::Skill& skill = *match.skill;
   const skills::SkillFile* code = skill.find_file(skill.code_file);
   Json metadata = {{"name", skill.name},
                    {"description", skill.description},
                    {"created", skill.created},
                    {"code_hash", code ? code->digest.substr(code->digest.find(':') + 1) : ""},
                    {"language", skills::language_name(skill.language)}};
-  if (found.own) metadata["version"] = found.own->version();
-  if (!found.own) metadata["shared"] = true;
+  if (match.own) metadata["version"] = match.own->version();
+  if (!match.own) metadata["shared"] = true;
   return metadata;
 }
 

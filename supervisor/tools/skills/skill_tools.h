@@ -29,6 +29,6 @@ SkillAnswer list_skills(skill_stores::TenantSkills& skills, Work& work, const te
 SkillAnswer delete_skill(skill_stores::TenantSkills& skills, const tenants::Requester& user, Json arguments);
 
 // {name, description, created, code_hash, language, version, shared?}
-Json metadata_of(const skills::Found& found);
+Json metadata_of(const skills::SkillMatch& match);
 
 }  // namespace tools

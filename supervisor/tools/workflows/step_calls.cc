@@ -14,10 +14,10 @@ namespace {
 
 using workflows::HeldWorkflow;
 
-constexpr size_t kMaxHeld = 16;            // workflows of one execution
+constexpr size_t kMaxWorkflows = 16;       // workflows of one execution
 constexpr size_t kMaxPartBytes = 4 << 20;  // of a text in one message; a value has its own limit
 
-workflows::WorkflowLimits limits_of(const policies::Policy& policy) {
+workflows::WorkflowLimits workflow_limits_of(const policies::Policy& policy) {
   const policies::WorkflowRules& rules = policy.workflows;
   return {rules.max, rules.steps, rules.bytes, rules.keep};
 }
@@ -26,9 +26,9 @@ void count_in_quota(const calls::GuestCaller& caller, uint64_t bytes) {
   caller.tenant->workspace().set_held(tenants::Holder::workflows, {bytes, 0});
 }
 
-Result<HeldWorkflow*> held(const calls::GuestCaller& caller, const std::string& name) {
-  const auto found = caller.workflows.find(name);
-  if (found != caller.workflows.end() && found->second) return found->second.get();
+Result<HeldWorkflow*> opened_workflow(const calls::GuestCaller& caller, const std::string& name) {
+  const auto it = caller.workflows.find(name);
+  if (it != caller.workflows.end() && it->second) return it->second.get();
   return fail(Code::invalid, fmt::format("no step of workflow '{}' runs in this execution", printable(name, 64)));
 }
 
@@ -37,32 +37,32 @@ Task<> keep_run(workflows::WorkflowStore& store, calls::GuestCaller& caller, wor
   if (!caller.run || std::exchange(caller.run_is_kept, true)) co_return;
   workflows::StoredRun run = *caller.run;
   run.workflow = std::move(workflow);
-  auto kept = co_await store.disk().add_run(std::move(run));
-  if (!kept) log_warning("execution {} will not be started again: {}", caller.execution, kept.error().what);
+  auto saved = co_await store.disk().add_run(std::move(run));
+  if (!saved) log_warning("execution {} will not be started again: {}", caller.execution, saved.error().what);
 }
 
 Task<Result<HeldWorkflow*>> hold(workflows::WorkflowStore& store, calls::GuestCaller& caller, std::string name) {
-  if (auto before = held(caller, name)) co_return *before;
+  if (auto before = opened_workflow(caller, name)) co_return *before;
   if (caller.is_staged)
     co_return fail(Code::denied,
                    "a workflow cannot run in a staged workspace: its files could be discarded when its "
                    "steps are recorded as finished",
                    "call execute_code with workspace \"direct\"", "workspace.mode");
-  if (caller.workflows.size() >= kMaxHeld)
-    co_return fail(Code::exhausted, fmt::format("this execution uses {} workflows, the most at once", kMaxHeld),
+  if (caller.workflows.size() >= kMaxWorkflows)
+    co_return fail(Code::exhausted, fmt::format("this execution uses {} workflows, the most at once", kMaxWorkflows),
                    "use another execution for the next ones");
-  const auto [place, is_first] = caller.workflows.try_emplace(name);
+  const auto [slot, is_first] = caller.workflows.try_emplace(name);
   if (!is_first)
     co_return fail(Code::invalid, fmt::format("a step of workflow '{}' cannot begin: another one is beginning", name),
                    workflows::kOneAfterAnother);
   workflows::WorkflowId id{caller.tenant->name(), name};
-  auto got = co_await store.hold(std::move(id), caller.execution, limits_of(*caller.policy));
+  auto got = co_await store.hold(std::move(id), caller.execution, workflow_limits_of(*caller.policy));
   if (!got) {
     caller.workflows.erase(name);
     co_return tl::unexpected<Error>(std::move(got).error());
   }
   HeldWorkflow* workflow = got->get();
-  place->second = *std::move(got);
+  slot->second = *std::move(got);
   count_in_quota(caller, workflow->tenant_bytes());
   co_await keep_run(store, caller, workflow->id());
   co_return workflow;
@@ -85,31 +85,31 @@ Task<Result<jail::CallReply>> begin_step(workflows::WorkflowStore& store, calls:
   CO_CHECKED(workflows::check_workflow_name(name));
   CO_CHECKED(workflows::check_step_name(step));
   CO_TRY(HeldWorkflow * workflow, co_await hold(store, caller, std::move(name)));
-  auto begun = workflow->begin_step(static_cast<uint32_t>(position), std::move(step), std::move(inputs));
-  CO_TRY(workflows::StepStart start, co_await std::move(begun));
+  auto started = workflow->begin_step(static_cast<uint32_t>(position), std::move(step), std::move(inputs));
+  CO_TRY(workflows::StepStart start, co_await std::move(started));
   const size_t bytes = start.value.size();
-  Json told;
-  switch (start.what) {
-    case workflows::StepStart::What::run:
-      told = {{"state", "run"}};
+  Json report;
+  switch (start.event) {
+    case workflows::StepStart::RunEvent::run:
+      report = {{"state", "run"}};
       break;
-    case workflows::StepStart::What::finished:
-      told = {{"state", "finished"}, {"value", std::move(start.value)}};
+    case workflows::StepStart::RunEvent::finished:
+      report = {{"state", "finished"}, {"value", std::move(start.value)}};
       break;
-    case workflows::StepStart::What::failed:
-      told = {{"state", "failed"}, {"message", std::move(start.value)}};
+    case workflows::StepStart::RunEvent::failed:
+      report = {{"state", "failed"}, {"message", std::move(start.value)}};
       break;
   }
-  told["recorded"] = workflow->recorded_steps();
-  told["run"] = workflow->run();
-  co_return jail::CallReply(std::move(told), bytes);
+  report["recorded"] = workflow->recorded_steps();
+  report["run"] = workflow->run();
+  co_return jail::CallReply(std::move(report), bytes);
 }
 
 Result<jail::CallReply> retry_step(const calls::GuestCaller& caller, const Json& arguments) {
   Fields in(arguments, "step_retry");
   TRY(std::string name, in.string("workflow", 256));
   CHECKED(in.done());
-  TRY(HeldWorkflow * workflow, held(caller, name));
+  TRY(HeldWorkflow * workflow, opened_workflow(caller, name));
   workflow->retry_step();
   return jail::CallReply(Json::object());
 }
@@ -119,7 +119,7 @@ Result<jail::CallReply> add_to_value(const calls::GuestCaller& caller, const Jso
   TRY(std::string name, in.string("workflow", 256));
   TRY(const std::string part, in.string("part", kMaxPartBytes));
   CHECKED(in.done());
-  TRY(HeldWorkflow * workflow, held(caller, name));
+  TRY(HeldWorkflow * workflow, opened_workflow(caller, name));
   CHECKED(workflow->add_to_value(part));
   return jail::CallReply(Json::object());
 }
@@ -147,7 +147,7 @@ Result<HeldWorkflow::Ending> read_ending(const Json& arguments, std::string& wor
 Task<Result<jail::CallReply>> end_step(calls::GuestCaller& caller, Json arguments) {
   std::string name;
   CO_TRY(HeldWorkflow::Ending ending, read_ending(arguments, name));
-  CO_TRY(HeldWorkflow * workflow, held(caller, name));
+  CO_TRY(HeldWorkflow * workflow, opened_workflow(caller, name));
   Result<> room;
   if (ending.state == workflows::StepState::finished)
     room = caller.tenant->workspace().quota().check(

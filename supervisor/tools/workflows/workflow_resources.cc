@@ -16,7 +16,7 @@ namespace {
 using workflows::WorkflowDisk;
 using workflows::WorkflowId;
 
-constexpr uint32_t kMaxStepsShown = 1000;  // the last ones
+constexpr uint32_t kMaxListedSteps = 1000;  // the last ones
 
 tl::unexpected<Error> no_such_workflow() {
   return fail(Code::not_found, "this workflow or step does not exist",
@@ -27,37 +27,37 @@ tl::unexpected<Error> no_such_workflow() {
 std::string at(int64_t ms) { return iso_time(ms * 1'000'000); }
 
 Json step_json(const WorkflowDisk::StepHead& head) {
-  Json told = {{"position", head.step.position},
-               {"name", head.step.name},
-               {"state", workflows::state_name(head.step.state)},
-               {"attempts", head.step.attempts},
-               {"execution_id", head.step.execution},
-               {"ended_at", at(head.step.ended_ms)}};
+  Json report = {{"position", head.step.position},
+                 {"name", head.step.name},
+                 {"state", workflows::state_name(head.step.state)},
+                 {"attempts", head.step.attempts},
+                 {"execution_id", head.step.execution},
+                 {"ended_at", at(head.step.ended_ms)}};
   if (head.step.state == workflows::StepState::failed)
-    told["error"] = head.step.value;
+    report["error"] = head.step.value;
   else
-    told["bytes"] = head.bytes;
-  return told;
+    report["bytes"] = head.bytes;
+  return report;
 }
 
 Task<Result<std::string>> read_workflow(workflows::WorkflowStore& store, WorkflowId id) {
-  CO_TRY(const auto found, co_await store.disk().find(id));
-  if (!found) co_return no_such_workflow();
+  CO_TRY(const auto it, co_await store.disk().find(id));
+  if (!it) co_return no_such_workflow();
   const std::string holder = store.holder(id);
-  const uint32_t first = found->steps > kMaxStepsShown ? found->steps - kMaxStepsShown : 0;
-  Json told = {{"workflow", id.name},
-               {"state", holder.empty() ? "idle" : "running"},
-               {"execution_id", holder.empty() ? found->execution : holder},
-               {"created_at", at(found->created_ms)},
-               {"updated_at", at(found->updated_ms)},
-               {"expires_at", at(wall_of_retention_ms(found->expires_ms))},
-               {"steps_recorded", found->steps},
-               {"bytes", found->bytes}};
-  if (first > 0) told["first_shown"] = first;
-  told["steps"] = Json::array();
-  CO_TRY(const auto heads, co_await store.disk().heads(std::move(id), first, kMaxStepsShown));
-  for (const auto& head : heads) told["steps"].push_back(step_json(head));
-  co_return dump_json(told);
+  const uint32_t first = it->steps > kMaxListedSteps ? it->steps - kMaxListedSteps : 0;
+  Json report = {{"workflow", id.name},
+                 {"state", holder.empty() ? "idle" : "running"},
+                 {"execution_id", holder.empty() ? it->execution : holder},
+                 {"created_at", at(it->created_ms)},
+                 {"updated_at", at(it->updated_ms)},
+                 {"expires_at", at(wall_of_retention_ms(it->expires_ms))},
+                 {"steps_recorded", it->steps},
+                 {"bytes", it->bytes}};
+  if (first > 0) report["first_shown"] = first;
+  report["steps"] = Json::array();
+  CO_TRY(const auto heads, co_await store.disk().heads(std::move(id), first, kMaxListedSteps));
+  for (const auto& head : heads) report["steps"].push_back(step_json(head));
+  co_return dump_json(report);
 }
 
 Task<Result<std::string>> read_step_value(workflows::WorkflowStore& store, WorkflowId id, std::string_view text) {
@@ -89,10 +89,10 @@ Task<Result<mcp::ResourcePage>> list_of(workflows::WorkflowStore& store, Result<
   if (!requester) co_return tl::unexpected<Error>(std::move(requester).error());
   CO_TRY(const auto all, co_await store.disk().list(requester->tenant->name()));
   mcp::ResourcePage page;
-  for (const auto& one : all) {
+  for (const auto& item : all) {
     mcp::Resource resource;
-    resource.uri = std::string(kWorkflowScheme) + one.name;
-    resource.name = fmt::format("workflow {}, {} steps", one.name, one.workflow.steps);
+    resource.uri = std::string(kWorkflowScheme) + item.name;
+    resource.name = fmt::format("workflow {}, {} steps", item.name, item.workflow.steps);
     resource.mime_type = "application/json";
     page.resources.push_back(std::move(resource));
   }

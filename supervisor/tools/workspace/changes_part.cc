@@ -24,7 +24,7 @@ class ChangesPart final : public Part {
       return tenant ? changes.watch(*tenant, uri) : nullptr;
     });
     execute.files_changed = [&changes](const tenants::Tenant& tenant, const tenants::Changes& changed) {
-      changes.tell(tenant, changed);
+      changes.notify(tenant, changed);
     };
     proposals.on_files_changed(execute.files_changed);
     return part;

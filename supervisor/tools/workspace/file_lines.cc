@@ -49,13 +49,13 @@ class LineWalk {
   }
   void end_file() {
     if (has_line_ && !end_line()) return;
-    found_.all_lines = number_ - 1;
+    lines_.all_lines = number_ - 1;
   }
-  void stop() { found_.next_line = number_; }
+  void stop() { lines_.next_line = number_; }
   const Result<>& problem() const { return problem_; }
-  FoundLines take_found() && {
-    found_.text = valid_utf8(found_.text);
-    return std::move(found_);
+  MatchedLines take_matches() && {
+    lines_.text = valid_utf8(lines_.text);
+    return std::move(lines_);
   }
 
  private:
@@ -91,18 +91,18 @@ class LineWalk {
   // False: the answer is full, or the line cannot be compared.
   bool show() {
     if (!is_match()) return problem_.has_value();
-    const size_t most = pattern_ ? kMaxMatchShown : kMaxLinesBytes;
-    std::string_view shown = line_;
-    if (shown.size() > most) shown = shown.substr(0, whole_utf8_prefix(shown.substr(0, most)));
-    if (found_.count > 0 &&
-        (found_.text.size() + shown.size() > kMaxLinesBytes || (pattern_ && found_.count == kMaxMatches)))
+    const size_t max = pattern_ ? kMaxMatchShown : kMaxLinesBytes;
+    std::string_view text = line_;
+    if (text.size() > max) text = text.substr(0, whole_utf8_prefix(text.substr(0, max)));
+    if (lines_.count > 0 &&
+        (lines_.text.size() + text.size() > kMaxLinesBytes || (pattern_ && lines_.count == kMaxMatches)))
       return false;
-    if (pattern_) found_.text += fmt::format("{}:", number_);
-    found_.text += shown;
-    found_.text += shown.size() < length_ ? "...\n" : "\n";
-    found_.cut += shown.size() < length_;
-    if (found_.count++ == 0) found_.first = number_;
-    found_.last = number_;
+    if (pattern_) lines_.text += fmt::format("{}:", number_);
+    lines_.text += text;
+    lines_.text += text.size() < length_ ? "...\n" : "\n";
+    lines_.cut += text.size() < length_;
+    if (lines_.count++ == 0) lines_.first = number_;
+    lines_.last = number_;
     return true;
   }
 
@@ -110,7 +110,7 @@ class LineWalk {
   const RE2* pattern_;
   WorkMeter& meter_;
   Result<> problem_;
-  FoundLines found_;
+  MatchedLines lines_;
   std::string line_;     // the begin of the current line
   uint64_t length_ = 0;  // bytes of the current line
   bool has_line_ = false;
@@ -134,10 +134,10 @@ Result<std::shared_ptr<const RE2>> compiled_pattern(const LineQuery& query) {
 
 }  // namespace
 
-Result<FoundLines> find_lines(const RangeReader& read, const LineQuery& query, WorkMeter& meter) {
+Result<MatchedLines> find_lines(const RangeReader& read, const LineQuery& query, WorkMeter& meter) {
   TRY(const auto pattern, compiled_pattern(query));
   LineWalk lines(query, pattern.get(), meter);
-  const auto begun = Monotonic::now();
+  const auto started = Monotonic::now();
   for (uint64_t offset = 0;;) {
     TRY(const tenants::FileRange range, read(offset, kLinesChunk));
     if (range.bytes.empty()) {
@@ -148,13 +148,13 @@ Result<FoundLines> find_lines(const RangeReader& read, const LineQuery& query, W
     if (!lines.take(range.bytes)) break;
     CHECKED(lines.problem());
     offset = range.offset + range.bytes.size();
-    if (ms_since(begun) > kMaxLinesMs && offset < range.size) {
+    if (ms_since(started) > kMaxLinesMs && offset < range.size) {
       lines.stop();
       break;
     }
   }
   CHECKED(lines.problem());
-  return std::move(lines).take_found();
+  return std::move(lines).take_matches();
 }
 
 }  // namespace tools

@@ -22,7 +22,7 @@ struct LineQuery {
   std::optional<std::string> pattern;  // nullopt: all lines
 };
 
-struct FoundLines {
+struct MatchedLines {
   std::string text;  // whole lines, UTF-8; with a pattern, each begins with its number and a colon, as grep -n has it
   uint64_t count = 0;
   uint64_t first = 0, last = 0;       // numbers of the first and the last line in `text`; 0: there is none
@@ -30,6 +30,6 @@ struct FoundLines {
   std::optional<uint64_t> all_lines;  // of the file, if its end was reached
   uint64_t cut = 0;                   // lines that are shown in part
 };
-Result<FoundLines> find_lines(const RangeReader& read, const LineQuery& query, WorkMeter& meter);
+Result<MatchedLines> find_lines(const RangeReader& read, const LineQuery& query, WorkMeter& meter);
 
 }  // namespace tools

@@ -35,14 +35,19 @@ struct FileWatches::Stamp {
 
 struct FileWatches::File : mcp::ResourceWatch {
   File(FileWatches& its, std::weak_ptr<tenants::Tenant> owner, Key name, RelativePath where, Stamp now, int watch)
-      : all(its), tenant(std::move(owner)), key(std::move(name)), path(std::move(where)), told(now), folder(watch) {}
+      : all(its),
+        tenant(std::move(owner)),
+        key(std::move(name)),
+        path(std::move(where)),
+        reported(now),
+        folder(watch) {}
   ~File() override { all.forget(key, folder); }
 
   FileWatches& all;
   std::weak_ptr<tenants::Tenant> tenant;
   Key key;
   RelativePath path;
-  Stamp told;
+  Stamp reported;
   int folder;
 };
 
@@ -61,8 +66,8 @@ FileWatches::FileWatches(Loop& loop, AsyncFd inotify, Changed changed)
 std::shared_ptr<mcp::ResourceWatch> FileWatches::watch(const std::shared_ptr<tenants::Tenant>& tenant,
                                                        const RelativePath& path) {
   Key key{tenant->name(), path.text()};
-  if (const auto known = files_.find(key); known != files_.end()) {
-    const auto file = known->second.lock();
+  if (const auto it = files_.find(key); it != files_.end()) {
+    const auto file = it->second.lock();
     if (file && !file->tenant.expired() && folders_.contains(file->folder)) return file;
   }
   auto folder = open_beneath(tenant->workspace().directory(), path.parent(), O_PATH | O_DIRECTORY);
@@ -87,22 +92,22 @@ void FileWatches::forget(const Key& key, int folder) {
 }
 
 bool FileWatches::is_new(const tenants::Tenant& tenant, const std::string& path) {
-  const auto found = files_.find({tenant.name(), path});
-  const auto file = found == files_.end() ? nullptr : found->second.lock();
+  const auto it = files_.find({tenant.name(), path});
+  const auto file = it == files_.end() ? nullptr : it->second.lock();
   const auto owner = file ? file->tenant.lock() : nullptr;
   if (!owner) return true;
   const Stamp now = Stamp::of(*owner, file->path);
-  return std::exchange(file->told, now) != now;
+  return std::exchange(file->reported, now) != now;
 }
 
 void FileWatches::look_at(const Key& key) {
-  const auto found = files_.find(key);
-  const auto file = found == files_.end() ? nullptr : found->second.lock();
+  const auto it = files_.find(key);
+  const auto file = it == files_.end() ? nullptr : it->second.lock();
   const auto tenant = file ? file->tenant.lock() : nullptr;
   if (tenant && is_new(*tenant, key.second)) changed_(*tenant, key.second);
 }
 
-void FileWatches::look_into(int folder, std::string_view name, std::set<Key>& touched) const {
+void FileWatches::inspect(int folder, std::string_view name, std::set<Key>& touched) const {
   const auto watched = folders_.find(folder);
   if (watched == folders_.end()) return;
   for (const Key& key : watched->second) {
@@ -125,7 +130,7 @@ std::set<FileWatches::Key> FileWatches::read_events() {
     if ((event.mask & IN_Q_OVERFLOW) != 0) {
       for (const auto& [folder, keys] : folders_) touched.insert(keys.begin(), keys.end());
     } else {
-      look_into(event.wd, name, touched);
+      inspect(event.wd, name, touched);
     }
     if ((event.mask & IN_IGNORED) != 0) folders_.erase(event.wd);  // the folder was removed
   }

@@ -39,7 +39,7 @@ class FileWatches {
   FileWatches(Loop& loop, AsyncFd inotify, Changed changed);
   Task<> follow();
   std::set<Key> read_events();
-  void look_into(int folder, std::string_view name, std::set<Key>& touched) const;
+  void inspect(int folder, std::string_view name, std::set<Key>& touched) const;
   void look_at(const Key& key);
   void forget(const Key& key, int folder);
 

@@ -113,11 +113,11 @@ Task<Result<Json>> list_workspace_files(tenants::Tenant& tenant, Json arguments)
   if (order.details == Details::all) {
     Json entries = Json::array();
     for (const tenants::Entry& entry : listed.files) {
-      Json one = {{"path", valid_utf8(entry.path)},
-                  {"size", entry.size},
-                  {"modified", iso_time(entry.mtime_ns)},
-                  {"kind", std::string(tenants::kind_name(entry.kind))}};
-      entries.push_back(std::move(one));
+      Json item = {{"path", valid_utf8(entry.path)},
+                   {"size", entry.size},
+                   {"modified", iso_time(entry.mtime_ns)},
+                   {"kind", std::string(tenants::kind_name(entry.kind))}};
+      entries.push_back(std::move(item));
     }
     answer["entries"] = std::move(entries);
   }

@@ -51,8 +51,8 @@ Result<LineQuery> read_line_query(Fields& in) {
   return query;
 }
 
-RangeReader reader_of(tenants::KeptStream stream) {
-  return [stream = std::make_shared<const tenants::KeptStream>(std::move(stream))](uint64_t offset, size_t limit) {
+RangeReader reader_of(tenants::SavedStream stream) {
+  return [stream = std::make_shared<const tenants::SavedStream>(std::move(stream))](uint64_t offset, size_t limit) {
     return stream->read(offset, limit);
   };
 }
@@ -67,13 +67,13 @@ RangeReader reader_of(std::string text) {
   };
 }
 
-Result<tenants::KeptStream> open_file(tenants::Tenant& tenant, FileOrder& order) {
-  TRY(const auto kept, tenants::parse_kept_output(order.filename));
-  if (kept) return tenant.executions().open_stream(kept->execution, kept->stream);
+Result<tenants::SavedStream> open_file(tenants::Tenant& tenant, FileOrder& order) {
+  TRY(const auto saved, tenants::parse_saved_output(order.filename));
+  if (saved) return tenant.executions().open_stream(saved->execution, saved->stream);
   TRY(const RelativePath path, workspace_path(tenant, order.filename));
   order.filename = path.text();
   TRY(Fd file, tenant.workspace().open_file(path));
-  return tenants::KeptStream::of_file(std::move(file));
+  return tenants::SavedStream::of_file(std::move(file));
 }
 
 // `text`: what `filename` names; absent: a file or kept output.
@@ -98,7 +98,7 @@ Result<FileOrder> read_file_order(tenants::Tenant& tenant, const Json& arguments
     order.size = text->size();
     order.read = reader_of(*std::move(text));
   } else {
-    TRY(tenants::KeptStream stream, open_file(tenant, order));
+    TRY(tenants::SavedStream stream, open_file(tenant, order));
     order.size = stream.size();
     order.read = reader_of(std::move(stream));
   }
@@ -115,12 +115,12 @@ Result<> keep_whole_characters(const FileOrder& order, size_t limit, tenants::Fi
     TRY(range, order.read(range.offset + static_cast<uint64_t>(next - start.bytes.begin()), limit));
   }
   if (!range.more()) return {};  // a cut character at the file's end is an error of the file
-  size_t whole = whole_utf8_prefix(range.bytes);
-  if (whole == 0 && range.bytes.size() < kMaxSequence) {
+  size_t full = whole_utf8_prefix(range.bytes);
+  if (full == 0 && range.bytes.size() < kMaxSequence) {
     TRY(range, order.read(range.offset, kMaxSequence));
-    whole = range.more() ? whole_utf8_prefix(range.bytes) : range.bytes.size();
+    full = range.more() ? whole_utf8_prefix(range.bytes) : range.bytes.size();
   }
-  range.bytes.resize(whole);
+  range.bytes.resize(full);
   return {};
 }
 
@@ -150,28 +150,28 @@ std::optional<mcp::ToolResult> as_image(const FileOrder& order, const tenants::F
   std::string_view type = image_type(start.bytes);
   if (type.empty() || order.encoding != Encoding::any || order.offset != 0 || start.size > kMaxBytes) return {};
   if (order.limit && *order.limit < start.size) return {};
-  auto whole = order.read(0, kMaxBytes);
-  if (!whole || whole->more()) return {};
-  Json answer = answer_of(order, *whole, "", "image");
+  auto full = order.read(0, kMaxBytes);
+  if (!full || full->more()) return {};
+  Json answer = answer_of(order, *full, "", "image");
   answer["mime_type"] = std::string(type);
   mcp::ToolResult result = as_text(answer);
-  result.content.push_back(mcp::Image{to_base64(whole->bytes), std::string(type)});
+  result.content.push_back(mcp::Image{to_base64(full->bytes), std::string(type)});
   return result;
 }
 
-Json line_answer(const FileOrder& order, FoundLines found) {
+Json line_answer(const FileOrder& order, MatchedLines lines) {
   Json answer = {{"success", true}, {"filename", order.filename}};
-  answer["content"] = std::move(found.text);
+  answer["content"] = std::move(lines.text);
   if (order.lines->pattern) {
-    answer["matches"] = found.count;
-  } else if (found.count > 0) {
-    answer["start_line"] = found.first;
-    answer["end_line"] = found.last;
+    answer["matches"] = lines.count;
+  } else if (lines.count > 0) {
+    answer["start_line"] = lines.first;
+    answer["end_line"] = lines.last;
   }
-  if (found.all_lines) answer["lines"] = *found.all_lines;
-  if (found.cut > 0) answer["cut_lines"] = found.cut;
-  answer["more"] = found.next_line || (!found.all_lines && !order.lines->pattern);
-  if (found.next_line) answer["next_line"] = *found.next_line;
+  if (lines.all_lines) answer["lines"] = *lines.all_lines;
+  if (lines.cut > 0) answer["cut_lines"] = lines.cut;
+  answer["more"] = lines.next_line || (!lines.all_lines && !order.lines->pattern);
+  if (lines.next_line) answer["next_line"] = *lines.next_line;
   return answer;
 }
 
@@ -199,27 +199,27 @@ Result<mcp::ToolResult> read_bytes(const FileOrder& order) {
 Task<Result<mcp::ToolResult>> read_lines(Work* work, const tenants::Requester& requester, FileOrder order) {
   constexpr size_t kCheaper = 8, kMaxCharged = 32 << 20;
   auto shared = std::make_shared<const FileOrder>(std::move(order));
-  std::function<Result<FoundLines>(WorkMeter&)> job = [shared](WorkMeter& meter) {
+  std::function<Result<MatchedLines>(WorkMeter&)> job = [shared](WorkMeter& meter) {
     return find_lines(shared->read, *shared->lines, meter);
   };
-  Result<FoundLines> found = fail(Code::internal, "not read");
+  Result<MatchedLines> lines = fail(Code::internal, "not read");
   if (work) {
     const size_t charged = std::min<uint64_t>(shared->size / kCheaper, kMaxCharged);
     Work::Owner owner{requester.tenant->name(), policies::limits_of(*requester.policy).standard.json_bytes_per_second};
-    found = co_await work->run(std::move(owner), charged, std::move(job));
+    lines = co_await work->run(std::move(owner), charged, std::move(job));
   } else {
     WorkMeter meter = bounded_work();
-    found = job(meter);
+    lines = job(meter);
   }
-  if (!found) co_return tl::unexpected<Error>(std::move(found).error());
-  co_return as_text(line_answer(*shared, *std::move(found)));
+  if (!lines) co_return tl::unexpected<Error>(std::move(lines).error());
+  co_return as_text(line_answer(*shared, *std::move(lines)));
 }
 
 // A background execution whose result is named, while it works: how long, and its last line.
 Json working_answer(const tenants::Requester& requester, runs::ExecutionStores stores, Json state) {
   const std::string id = state.value("execution_id", "");
   if (const auto record = stores.executions.find(id))
-    state["running_seconds"] = std::max<int64_t>(0, journal::now_ms() - record->asked_ms) / 1000;
+    state["running_seconds"] = std::max<int64_t>(0, journal::now_ms() - record->requested_ms) / 1000;
   constexpr size_t kTail = 400;
   if (const auto output = requester.tenant->executions().open_stream(id, tenants::Stream::out)) {
     const uint64_t size = output->size();

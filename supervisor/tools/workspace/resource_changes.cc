@@ -34,7 +34,7 @@ void ResourceChanges::updated(const tenants::Tenant& tenant, const std::string& 
   server_.resource_updated(std::string(tenants::kWorkspaceScheme) + encode_percent(path), members_of(tenant));
 }
 
-void ResourceChanges::tell(const tenants::Tenant& tenant, const tenants::Changes& changes) {
+void ResourceChanges::notify(const tenants::Tenant& tenant, const tenants::Changes& changes) {
   for (const auto* list : {&changes.created, &changes.modified, &changes.deleted}) {
     for (const std::string& path : list->paths) {
       if (!watches_ || watches_->is_new(tenant, path)) updated(tenant, path);
@@ -44,12 +44,12 @@ void ResourceChanges::tell(const tenants::Tenant& tenant, const tenants::Changes
   if (listed) server_.lists_changed(mcp::Changed::resources, members_of(tenant));
 }
 
-void ResourceChanges::tell(const tenants::Tenant& tenant, const std::string& filename) {
+void ResourceChanges::notify(const tenants::Tenant& tenant, const std::string& filename) {
   auto path = RelativePath::parse(filename);
   if (!path) return;
   tenants::Changes changes;
   changes.created.paths.push_back(path->text());  // the same for a replaced or removed file: the list has sizes
-  tell(tenant, changes);
+  notify(tenant, changes);
 }
 
 std::shared_ptr<mcp::ResourceWatch> ResourceChanges::watch(const std::shared_ptr<tenants::Tenant>& tenant,

@@ -18,9 +18,9 @@ class ResourceChanges {
   ResourceChanges(Loop& loop, mcp::Server& server);
   ~ResourceChanges();
 
-  void tell(const tenants::Tenant& tenant, const tenants::Changes& changes);
+  void notify(const tenants::Tenant& tenant, const tenants::Changes& changes);
   // The same for one file that a tool has written or removed.
-  void tell(const tenants::Tenant& tenant, const std::string& filename);
+  void notify(const tenants::Tenant& tenant, const std::string& filename);
   // For mcp::Subscriptions: watches a file of the workspace until the result is destroyed. nullptr: the URI names no
   // file of a workspace, or the file cannot be watched.
   std::shared_ptr<mcp::ResourceWatch> watch(const std::shared_ptr<tenants::Tenant>& tenant, const std::string& uri);

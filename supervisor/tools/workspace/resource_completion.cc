@@ -24,25 +24,25 @@ Task<Result<mcp::Completion>> complete_path(tenants::Tenant& tenant, std::string
   co_return completion;
 }
 
-Task<Result<mcp::Completion>> complete_workspace(Result<tenants::Requester> requester, mcp::CompletionRequest asked) {
+Task<Result<mcp::Completion>> complete_workspace(Result<tenants::Requester> requester, mcp::CompletionRequest request) {
   if (!requester) co_return tl::unexpected<Error>(std::move(requester).error());
   tenants::Tenant& tenant = *requester->tenant;
-  if (asked.kind == mcp::CompletionRequest::Kind::resource && asked.reference == tenants::kWorkspaceTemplate &&
-      asked.argument == "path") {
-    auto found = co_await complete_path(tenant, std::move(asked.value));
-    co_return found;
+  if (request.kind == mcp::CompletionRequest::Kind::resource && request.reference == tenants::kWorkspaceTemplate &&
+      request.argument == "path") {
+    auto match = co_await complete_path(tenant, std::move(request.value));
+    co_return match;
   }
   mcp::Completion completion;
   std::vector<std::string> all = {"stdout", "stderr", "stats", "result", "code", "receipt"};
-  if (asked.reference == tenants::kSessionTemplate && asked.argument == "session_id") {
+  if (request.reference == tenants::kSessionTemplate && request.argument == "session_id") {
     CO_TRY(all, tenant.sessions().list());
-  } else if (asked.reference != tenants::kOutputTemplate ||
-             (asked.argument != "stream" && asked.argument != "execution_id")) {
+  } else if (request.reference != tenants::kOutputTemplate ||
+             (request.argument != "stream" && request.argument != "execution_id")) {
     co_return fail(Code::not_found, "this reference or argument is not known");
   }
-  if (asked.argument == "execution_id") all = tenant.executions().newest(kMaxPathsOffered);
-  for (std::string& one : all) {
-    if (one.starts_with(asked.value)) completion.values.push_back(std::move(one));
+  if (request.argument == "execution_id") all = tenant.executions().newest(kMaxPathsOffered);
+  for (std::string& name : all) {
+    if (name.starts_with(request.value)) completion.values.push_back(std::move(name));
   }
   co_return completion;
 }
@@ -50,8 +50,8 @@ Task<Result<mcp::Completion>> complete_workspace(Result<tenants::Requester> requ
 }  // namespace
 
 mcp::CompletionHandler workspace_completion(const tenants::RequesterOf& requester_of) {
-  return [requester_of](mcp::RequestContext& context, mcp::CompletionRequest asked) {
-    return complete_workspace(requester_of(context), std::move(asked));
+  return [requester_of](mcp::RequestContext& context, mcp::CompletionRequest request) {
+    return complete_workspace(requester_of(context), std::move(request));
   };
 }
 

@@ -24,8 +24,8 @@ bool take_folder(std::string_view& path, std::string_view folder) {
 
 // True if the workspace has an entry named "workspace": a folder, a file or a link. True also after an error.
 bool has_one_of_its_own(tenants::Tenant& tenant) {
-  auto found = stat_beneath(tenant.workspace().directory(), RelativePath::known(kBareMount));
-  return found || found.error().code != Code::not_found;
+  auto match = stat_beneath(tenant.workspace().directory(), RelativePath::known(kBareMount));
+  return match || match.error().code != Code::not_found;
 }
 
 // The path without the workspace's mount point. Errors: invalid, an absolute path outside the workspace.

@@ -42,8 +42,8 @@ Result<> check_writable(const policies::Policy& policy) {
 }
 
 // Work that writes or removes `filename`. It also notifies the subscribed clients.
-Task<Result<Json>> tell_when_done(ResourceChanges& changes, const tenants::Requester& requester, FileWork* work,
-                                  Json arguments) {
+Task<Result<Json>> report_when_done(ResourceChanges& changes, const tenants::Requester& requester, FileWork* work,
+                                    Json arguments) {
   CO_CHECKED(check_writable(*requester.policy));
   tenants::Tenant& tenant = *requester.tenant;
   std::string changed;  // found before the call: afterwards the name may mean another file
@@ -51,7 +51,7 @@ Task<Result<Json>> tell_when_done(ResourceChanges& changes, const tenants::Reque
   auto writing = co_await tenant.workspace().begin_writing();
   auto answer = co_await work(tenant, std::move(arguments));
   co_await tenant.workspace().end_writing(std::move(writing));
-  if (answer) changes.tell(tenant, changed);
+  if (answer) changes.notify(tenant, changed);
   co_return answer;
 }
 
@@ -108,7 +108,7 @@ Result<size_t> parse_cursor(const std::string& cursor) {
   return begin;
 }
 
-Result<std::string> whole(Result<tenants::FileRange> range) {
+Result<std::string> bytes_of_range(Result<tenants::FileRange> range) {
   if (!range) return tl::unexpected<Error>(std::move(range).error());
   if (range->more())
     return fail(Code::invalid,
@@ -119,9 +119,9 @@ Result<std::string> whole(Result<tenants::FileRange> range) {
 }
 
 // A line says how many bytes of the middle are not stored.
-Result<std::string> whole_kept(const tenants::KeptStream& stream) {
+Result<std::string> whole_kept(const tenants::SavedStream& stream) {
   const auto gap = stream.gap();
-  if (!gap || stream.size() - gap->bytes > kMaxResourceBytes) return whole(stream.read(0, kMaxResourceBytes));
+  if (!gap || stream.size() - gap->bytes > kMaxResourceBytes) return bytes_of_range(stream.read(0, kMaxResourceBytes));
   TRY(const tenants::FileRange head, stream.read(0, kMaxResourceBytes));
   TRY(const tenants::FileRange tail, stream.read(gap->offset, kMaxResourceBytes));
   return head.bytes + "\n[... " + std::to_string(gap->bytes) + " bytes left out ...]\n" + tail.bytes;
@@ -129,9 +129,9 @@ Result<std::string> whole_kept(const tenants::KeptStream& stream) {
 
 Result<std::string> read_uri(tenants::Tenant& tenant, const std::string& uri) {
   const NamedWork named_work(LoopWork::workspace, &tenant.name());
-  TRY(auto kept, tenants::parse_kept_output(uri));
-  if (kept) {
-    TRY(const tenants::KeptStream stream, tenant.executions().open_stream(kept->execution, kept->stream));
+  TRY(auto saved, tenants::parse_saved_output(uri));
+  if (saved) {
+    TRY(const tenants::SavedStream stream, tenant.executions().open_stream(saved->execution, saved->stream));
     return whole_kept(stream);
   }
   if (uri.starts_with(tenants::kSessionScheme))
@@ -142,7 +142,7 @@ Result<std::string> read_uri(tenants::Tenant& tenant, const std::string& uri) {
                 "session:///<session_id>");
   TRY(std::string name, decode_percent(std::string_view(uri).substr(tenants::kWorkspaceScheme.size())));
   TRY(RelativePath path, RelativePath::parse(name));
-  return whole(tenant.workspace().read(path, 0, kMaxResourceBytes));
+  return bytes_of_range(tenant.workspace().read(path, 0, kMaxResourceBytes));
 }
 
 }  // namespace
@@ -151,7 +151,7 @@ void add_workspace_tools(const OperationRegistry& registry, ResourceChanges& cha
                          journal::Journal& journal, workflows::WorkflowStore& workflows) {
   auto that_changes = [&changes](FileWork* work) {
     return [&changes, work](const tenants::Requester& requester, Json arguments) {
-      return tell_when_done(changes, requester, work, std::move(arguments));
+      return report_when_done(changes, requester, work, std::move(arguments));
     };
   };
   auto read = [stores, &journal, &server = registry.server()](mcp::RequestContext& context,
@@ -231,11 +231,11 @@ Task<Result<Json>> read_workspace_folder(tenants::Tenant& tenant, std::string ur
     const tenants::Entry& entry = listing.entries[i];
     const bool is_folder = entry.kind == tenants::FileKind::directory;
     if ((!is_folder && entry.kind != tenants::FileKind::file) || valid_utf8(entry.path) != entry.path) continue;
-    Json one = {{"uri", std::string(tenants::kWorkspaceScheme) + encode_percent(entry.path)},
-                {"name", entry.path.substr(entry.path.rfind('/') + 1)}};
-    if (is_folder) one["mimeType"] = kFolderType;
-    if (!is_folder) one["size"] = entry.size;
-    result["resources"].push_back(std::move(one));
+    Json item = {{"uri", std::string(tenants::kWorkspaceScheme) + encode_percent(entry.path)},
+                 {"name", entry.path.substr(entry.path.rfind('/') + 1)}};
+    if (is_folder) item["mimeType"] = kFolderType;
+    if (!is_folder) item["size"] = entry.size;
+    result["resources"].push_back(std::move(item));
   }
   const size_t end = begin + kEntriesPerPage;
   if (listing.more && listing.entries.size() == end && end < kMaxPaged) result["nextCursor"] = std::to_string(end);
@@ -265,9 +265,9 @@ Task<Result<std::vector<mcp::ResourceContents>>> read_resource(tenants::Tenant& 
   if (!read && read.error().code == Code::invalid) {  // the error of a folder, and of other mistakes
     auto folder = co_await read_folder(tenant, uri);
     if (folder) {
-      std::vector<mcp::ResourceContents> one;
-      one.push_back(*std::move(folder));
-      co_return one;
+      std::vector<mcp::ResourceContents> contents;
+      contents.push_back(*std::move(folder));
+      co_return contents;
     }
   }
   CO_TRY(std::string bytes, std::move(read));
@@ -294,7 +294,7 @@ mcp::ResourceProvider workspace_resources(const tenants::RequesterOf& requester_
   output.description =
       "The whole output of an execution; as `stats`, its usage and the data that stayed out of the context; as "
       "`result`, the answer of a background execution; as `receipt`, the protections of its jail";
-  provider.changes = mcp::ResourceProvider::Changes::told;
+  provider.changes = mcp::ResourceProvider::Changes::reported;
   provider.prefixes = {std::string(tenants::kWorkspaceScheme), std::string(tenants::kExecutionScheme),
                        std::string(tenants::kSessionScheme)};
   mcp::ResourceTemplate session;

@@ -60,19 +60,19 @@ struct Approvals::WaitingCall {
 };
 
 // The entry of one call in waiting_. The destructor removes it, also if the waiting task is cancelled.
-class Approvals::WaitingPlace {
+class Approvals::WaitingSlot {
  public:
-  WaitingPlace(Approvals& approvals, std::shared_ptr<WaitingCall> waiting)
+  WaitingSlot(Approvals& approvals, std::shared_ptr<WaitingCall> waiting)
       : approvals_(approvals), waiting_(std::move(waiting)) {
     approvals_.waiting_.emplace(waiting_->approval.id, waiting_);
-    approvals_.notify(waiting_->approval, What::asked, {});
+    approvals_.notify(waiting_->approval, RequestChange::requested, {});
   }
-  WaitingPlace(const WaitingPlace&) = delete;
-  ~WaitingPlace() {
+  WaitingSlot(const WaitingSlot&) = delete;
+  ~WaitingSlot() {
     waiting_->expiry = Deadline();
     if (approvals_.waiting_.erase(waiting_->approval.id) == 0) return;
     approvals_.count(ApprovalVerdict::Kind::withdrawn);
-    approvals_.notify(waiting_->approval, What::settled, kind_name(ApprovalVerdict::Kind::withdrawn));
+    approvals_.notify(waiting_->approval, RequestChange::settled, kind_name(ApprovalVerdict::Kind::withdrawn));
   }
 
  private:
@@ -82,8 +82,9 @@ class Approvals::WaitingPlace {
 
 Task<Result<ApprovalVerdict>> Approvals::ask(Approval approval, mcp::RequestContext& client) {
   if (!closed_.empty()) co_return fail(Code::unavailable, closed_, "call again in some seconds");
-  const auto of_tenant = std::count_if(waiting_.begin(), waiting_.end(),
-                                       [&](const auto& one) { return one.second->approval.tenant == approval.tenant; });
+  const auto of_tenant = std::count_if(waiting_.begin(), waiting_.end(), [&](const auto& item) {
+    return item.second->approval.tenant == approval.tenant;
+  });
   if (of_tenant >= static_cast<ptrdiff_t>(kMaxOfTenant))
     co_return fail(Code::exhausted, fmt::format("{} calls of this tenant wait for an approval already", of_tenant),
                    "wait until some of them are decided", "calls.approval");
@@ -93,7 +94,7 @@ Task<Result<ApprovalVerdict>> Approvals::ask(Approval approval, mcp::RequestCont
   OneShot<ApprovalVerdict> verdict(loop_, ApprovalVerdict{ApprovalVerdict::Kind::withdrawn, {}, {}});
   auto waiting = std::make_shared<WaitingCall>();
   waiting->settled = verdict.resolver();
-  const auto lasts = std::chrono::milliseconds(std::max<int64_t>(approval.expires_ms - approval.asked_ms, 0));
+  const auto lasts = std::chrono::milliseconds(std::max<int64_t>(approval.expires_ms - approval.requested_ms, 0));
   approval.id = "a" + random_hex(8);
   waiting->approval = std::move(approval);
   if (waiting->approval.by == policies::ApprovalRules::By::tenant) ask_client(waiting, client);
@@ -101,7 +102,7 @@ Task<Result<ApprovalVerdict>> Approvals::ask(Approval approval, mcp::RequestCont
     count(ApprovalVerdict::Kind::unasked);
     co_return ApprovalVerdict{ApprovalVerdict::Kind::unasked, {}, {}};
   }
-  WaitingPlace place(*this, waiting);
+  WaitingSlot position(*this, waiting);
   waiting->expiry = Deadline(loop_, lasts, [this, id = waiting->approval.id] {
     (void)settle(id, ApprovalVerdict{ApprovalVerdict::Kind::expired, {}, {}});
   });
@@ -135,33 +136,33 @@ Result<> Approvals::settle(const std::string& id, ApprovalVerdict verdict) {
       verdict.kind == ApprovalVerdict::Kind::approved && waiting->approval.expires_ms <= rights_now_ms();
   if (is_late) verdict = ApprovalVerdict{ApprovalVerdict::Kind::expired, {}, {}};
   count(verdict.kind);
-  notify(waiting->approval, What::settled, kind_name(verdict.kind));
+  notify(waiting->approval, RequestChange::settled, kind_name(verdict.kind));
   waiting->settled.resolve(std::move(verdict));
   if (is_late)
     return fail(Code::not_found, fmt::format("the approval '{}' has expired", id), "the agent may call again");
   return {};
 }
 
-Result<Approvals::Look> Approvals::look(const std::string& id) {
-  const auto found = waiting_.find(id);
-  if (found == waiting_.end())
+Result<Approvals::ApprovalView> Approvals::inspect(const std::string& id) {
+  const auto it = waiting_.find(id);
+  if (it == waiting_.end())
     return fail(Code::not_found, fmt::format("no call with the id '{}' waits for an approval", printable(id, 64)),
                 "list the waiting calls: warder approvals");
-  WaitingCall& waiting = *found->second;
+  WaitingCall& waiting = *it->second;
   const Approval& approval = waiting.approval;
   if (approval.exact_arguments.empty())
     return fail(Code::invalid, "the arguments with personal data are too long to be shown", "decide by the tokens");
-  return Look{approval.exact_arguments, policies::count_tokens(approval.arguments), ++waiting.looks};
+  return ApprovalView{approval.exact_arguments, policies::count_tokens(approval.arguments), ++waiting.looks};
 }
 
 bool Approvals::an_observer_can_decide() const {
   bool can = false;
-  observers_.each([&can](const Observer& one) { can = can || (one.can_decide && one.can_decide()); });
+  observers_.each([&can](const Observer& observer) { can = can || (observer.can_decide && observer.can_decide()); });
   return can;
 }
 
-void Approvals::notify(const Approval& approval, What what, std::string_view how) const {
-  observers_.each([&](const Observer& one) { one.changed(approval, what, how); });
+void Approvals::notify(const Approval& approval, RequestChange subject, std::string_view how) const {
+  observers_.each([&](const Observer& observer) { observer.changed(approval, subject, how); });
 }
 
 void Approvals::close(const std::string& why) {
@@ -177,21 +178,21 @@ void Approvals::refuse_all(const std::string& why) {
 }
 
 const Approval* Approvals::find(const std::string& id) const {
-  const auto found = waiting_.find(id);
-  return found == waiting_.end() ? nullptr : &found->second->approval;
+  const auto it = waiting_.find(id);
+  return it == waiting_.end() ? nullptr : &it->second->approval;
 }
 
 std::vector<const Approval*> Approvals::all() const {
   std::vector<const Approval*> all;
   for (const auto& [id, waiting] : waiting_) all.push_back(&waiting->approval);
-  std::stable_sort(all.begin(), all.end(), [](auto* a, auto* b) { return a->asked_ms < b->asked_ms; });
+  std::stable_sort(all.begin(), all.end(), [](auto* a, auto* b) { return a->requested_ms < b->requested_ms; });
   return all;
 }
 
 std::vector<std::string> Approvals::of(std::string_view execution) const {
   std::vector<std::string> ids;
-  for (const Approval* one : all())
-    if (one->execution == execution) ids.push_back(one->id);
+  for (const Approval* approval : all())
+    if (approval->execution == execution) ids.push_back(approval->id);
   return ids;
 }
 

@@ -42,7 +42,7 @@ struct Approval {
   std::string asker;      // the same for sentences: "user 1000", "token ci"
   uint32_t uid = 0;       // of the client; -1: it is no process of this machine
   int32_t pid = 0;
-  int64_t asked_ms = 0, expires_ms = 0;  // since 1970
+  int64_t requested_ms = 0, expires_ms = 0;  // since 1970
   policies::ApprovalRules::By by = policies::ApprovalRules::By::tenant;
 };
 
@@ -62,10 +62,10 @@ class Approvals {
   explicit Approvals(Loop& loop) : loop_(loop) {}
   Approvals(const Approvals&) = delete;
 
-  enum class What { asked, settled };
+  enum class RequestChange { requested, settled };
   struct Observer {
     // Called for each change, before the changing call returns. `how`: kind_name() if settled, else empty.
-    std::function<void(const Approval&, What, std::string_view how)> changed;
+    std::function<void(const Approval&, RequestChange, std::string_view how)> changed;
     // Whether the observer can bring a decision of a person now, with settle(). Empty: it only looks on.
     std::function<bool()> can_decide = {};
   };
@@ -78,12 +78,12 @@ class Approvals {
   Result<> settle(const std::string& id, ApprovalVerdict verdict);
   // The exact arguments of a waiting call, for a person that may see personal data. The caller has checked that, and
   // has recorded the look (`number`: of this call's looks, from 1). Errors: not_found; invalid: too long to be shown.
-  struct Look {
+  struct ApprovalView {
     std::string arguments;
     size_t values = 0;  // tokens in `Approval::arguments`
     uint32_t number = 0;
   };
-  Result<Look> look(const std::string& id);
+  Result<ApprovalView> inspect(const std::string& id);
   // Takes back all waiting approvals. For a reload of the policies: the approvals were asked for under the old rules.
   void refuse_all(const std::string& why);
   // Like refuse_all(); later calls of ask() fail.
@@ -98,11 +98,11 @@ class Approvals {
 
  private:
   struct WaitingCall;
-  class WaitingPlace;
+  class WaitingSlot;
   void ask_client(const std::shared_ptr<WaitingCall>& waiting, mcp::RequestContext& client);
   bool an_observer_can_decide() const;
   void count(ApprovalVerdict::Kind kind) { settled_[static_cast<size_t>(kind)]++; }
-  void notify(const Approval& approval, What what, std::string_view how) const;
+  void notify(const Approval& approval, RequestChange subject, std::string_view how) const;
 
   Loop& loop_;
   Observers observers_;

@@ -8,16 +8,16 @@
 
 namespace calls {
 
-AuditedCall::AuditedCall(journal::Journal& journal, traces::OpenSpan& span, const CallContext& who,
+AuditedCall::AuditedCall(journal::Journal& journal, traces::OpenSpan& span, const CallContext& context,
                          const Target& target, std::string action)
     : journal_(journal), span_(span) {
-  entry_.tenant = who.tenant->name();
-  entry_.uid = who.principal.uid();
-  entry_.pid = who.principal.pid();
-  if (!who.principal.peer()) entry_.principal = who.principal.name();
+  entry_.tenant = context.tenant->name();
+  entry_.uid = context.principal.uid();
+  entry_.pid = context.principal.pid();
+  if (!context.principal.peer()) entry_.principal = context.principal.name();
   entry_.action = std::move(action);
   entry_.subject = target.server + "." + target.tool;
-  if (!who.execution.empty()) shape_["execution"] = who.execution;
+  if (!context.execution.empty()) shape_["execution"] = context.execution;
 }
 
 // Decisions of a person are of the kind `approval`, also the decision "no". Denials by a rule, and approvals without a
@@ -36,7 +36,7 @@ AuditedCall::~AuditedCall() {
   Json same = shape_;
   same.erase("bytes");
   entry_.same = dump_json(same);
-  shape_["ms"] = std::llround(ms_since(begun_));
+  shape_["ms"] = std::llround(ms_since(started_));
   entry_.shape = dump_json(shape_);
   journal_.audit(std::move(entry_));
   if (!span_.recorded()) return;

@@ -21,7 +21,7 @@ struct Target {
 // The destructor writes the line, so a cancelled call has a line, too.
 class AuditedCall {
  public:
-  AuditedCall(journal::Journal& journal, traces::OpenSpan& span, const CallContext& who, const Target& target,
+  AuditedCall(journal::Journal& journal, traces::OpenSpan& span, const CallContext& context, const Target& target,
               std::string action);
   ~AuditedCall();
   AuditedCall(const AuditedCall&) = delete;
@@ -35,7 +35,7 @@ class AuditedCall {
   traces::OpenSpan& span_;
   journal::AuditEntry entry_;
   Json shape_;
-  Monotonic::time_point begun_ = Monotonic::now();
+  Monotonic::time_point started_ = Monotonic::now();
 };
 
 // Sets the attributes that OpenTelemetry's conventions for MCP define. `tool`: a tool that exists; empty: unknown, as a

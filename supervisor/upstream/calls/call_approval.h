@@ -13,8 +13,8 @@ namespace calls {
 // Returns when the call may be made, with the name of the approver, for example "user 0 over D-Bus". `given`: the
 // arguments as the caller gave them, before tokens are restored. `exact`: the arguments of the call that will be made.
 // All references must outlive the task.
-Task<Result<std::string>> await_approval(CallEnvironment& environment, const CallContext& who, const Target& target,
-                                         const policies::CallRules::Decision& decision, Json given, const Json& exact);
+Task<Result<std::string>> await_approval(CallEnvironment& environment, const CallContext& context, const Target& target,
+                                         const policies::CallRules::Decision& decision, Json params, const Json& exact);
 
 // What a person is asked. `given`: what is shown, with personal data as tokens.
 struct PersonsQuestion {
@@ -23,7 +23,7 @@ struct PersonsQuestion {
 };
 // Asks about any action of the caller, as the policy's `calls.approval` says, and writes rule, verdict and person into
 // `audited`. Returns the verdict. `exact`: shown to those whose policy allows a look at personal data.
-Task<Result<ApprovalVerdict>> ask_person(CallEnvironment& environment, const CallContext& who, AuditedCall& audited,
+Task<Result<ApprovalVerdict>> ask_person(CallEnvironment& environment, const CallContext& context, AuditedCall& audited,
                                          PersonsQuestion question, const Json& exact);
 // Why an action was not approved, after its name: "needs an approval, and ...". `lasted`: the time for the answer.
 std::string cause_of(const ApprovalVerdict& verdict, std::chrono::seconds lasted);

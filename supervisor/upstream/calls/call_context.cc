@@ -6,8 +6,8 @@
 
 namespace calls {
 
-Work::Owner owner_of(const tenants::Requester& who) {
-  return {who.tenant->name(), policies::limits_of(*who.policy).standard.json_bytes_per_second};
+Work::Owner owner_of(const tenants::Requester& requester) {
+  return {requester.tenant->name(), policies::limits_of(*requester.policy).standard.json_bytes_per_second};
 }
 
 }  // namespace calls

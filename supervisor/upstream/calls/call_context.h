@@ -27,10 +27,10 @@ struct CallContext : tenants::Requester {
   jail::Handle* jail = nullptr;  // held while a person is asked; nullptr: no jail
   // A background execution that a later daemon may start again; its `workflow` is not known yet. nullptr: any other.
   std::shared_ptr<const workflows::StoredRun> run = {};
-  std::function<void(std::string line)> tell = {};  // takes a line of progress; empty: the client wants no progress
+  std::function<void(std::string line)> notify = {};  // takes a line of progress; empty: the client wants no progress
 };
 
 // The owner of all work on the call's data.
-Work::Owner owner_of(const tenants::Requester& who);
+Work::Owner owner_of(const tenants::Requester& requester);
 
 }  // namespace calls

@@ -15,8 +15,8 @@ bool tokenises(const policies::CallRules& rules) {
   return rules.results == policies::CallRules::Results::tokenised || !rules.restore.empty();
 }
 
-Task<Result<privacy::PiiVaults::VaultPtr>> vault_of(CallEnvironment& environment, const CallContext& who) {
-  return environment.vaults.of(who.tenant->id(), policies::pii_of(*who.policy).lifetime);
+Task<Result<privacy::PiiVaults::VaultPtr>> vault_of(CallEnvironment& environment, const CallContext& context) {
+  return environment.vaults.of(context.tenant->id(), policies::pii_of(*context.policy).lifetime);
 }
 
 Result<> restore_arguments(const policies::CallRules& rules, policies::PiiVault& vault, std::string_view server,
@@ -28,14 +28,15 @@ Result<> restore_arguments(const policies::CallRules& rules, policies::PiiVault&
   return {};
 }
 
-Task<Result<Json>> tokenise_values(CallEnvironment& environment, const CallContext& who, Json value) {
-  CO_TRY(const auto vault, co_await vault_of(environment, who));
+Task<Result<Json>> tokenise_values(CallEnvironment& environment, const CallContext& context, Json value) {
+  CO_TRY(const auto vault, co_await vault_of(environment, context));
   std::function<Result<Json>(WorkMeter&)> job =
-      [vault, policy = who.policy, held = std::make_shared<Json>(std::move(value))](WorkMeter& meter) -> Result<Json> {
-    CHECKED(policies::sanitize_value(*held, *policies::pii_of(*policy).detector, *vault, meter));
-    return std::move(*held);
+      [vault, policy = context.policy,
+       reserved = std::make_shared<Json>(std::move(value))](WorkMeter& meter) -> Result<Json> {
+    CHECKED(policies::sanitize_value(*reserved, *policies::pii_of(*policy).detector, *vault, meter));
+    return std::move(*reserved);
   };
-  Work::Owner owner = owner_of(who);
+  Work::Owner owner = owner_of(context);
   CO_TRY(Json clean, co_await environment.work.run(std::move(owner), 0, std::move(job)));
   CO_CHECKED(co_await vault->settle());
   co_return clean;

@@ -15,11 +15,11 @@ namespace calls {
 // Whether results are tokenised.
 bool tokenises(const policies::CallRules& rules);
 // The vault of the caller's tenant.
-Task<Result<privacy::PiiVaults::VaultPtr>> vault_of(CallEnvironment& environment, const CallContext& who);
+Task<Result<privacy::PiiVaults::VaultPtr>> vault_of(CallEnvironment& environment, const CallContext& context);
 // A job: restores tokens in those arguments that the policy's rules name.
 Result<> restore_arguments(const policies::CallRules& rules, policies::PiiVault& vault, std::string_view server,
                            std::string_view tool, Json& arguments, WorkMeter& meter);
 // Replaces personal data in all texts of `value`, in a job of the tenant, and settles the tokens.
-Task<Result<Json>> tokenise_values(CallEnvironment& environment, const CallContext& who, Json value);
+Task<Result<Json>> tokenise_values(CallEnvironment& environment, const CallContext& context, Json value);
 
 }  // namespace calls

@@ -31,16 +31,16 @@ Json without_words(Json schema) {
 // The form for the client. If the policy tokenises results, or the client's answers are redacted, tokens replace
 // personal data in the form. A choice or a field name cannot be replaced, as the answer must hold it unchanged: then
 // the person is not asked. Errors: invalid, exhausted.
-Task<Result<mcp::ElicitationForm>> form_of(CallEnvironment& environment, const CallContext& who, const Target& target,
-                                           const upstream::Question& question) {
-  Json shown = {{"message", question.message}, {"schema", question.schema}};
-  if (tokenises(policies::calls_of(*who.policy)) || who.client.response_filter) {
-    CO_TRY(shown, co_await tokenise_values(environment, who, std::move(shown)));
-    if (without_words(shown["schema"]) != without_words(question.schema))
+Task<Result<mcp::ElicitationForm>> form_of(CallEnvironment& environment, const CallContext& context,
+                                           const Target& target, const upstream::Question& question) {
+  Json output = {{"message", question.message}, {"schema", question.schema}};
+  if (tokenises(policies::calls_of(*context.policy)) || context.client.response_filter) {
+    CO_TRY(output, co_await tokenise_values(environment, context, std::move(output)));
+    if (without_words(output["schema"]) != without_words(question.schema))
       co_return fail(Code::invalid, "its choices contain personal data");
   }
-  mcp::ElicitationForm form{question_text(target, shown["message"].get_ref<const std::string&>()),
-                            dump_json(shown["schema"])};
+  mcp::ElicitationForm form{question_text(target, output["message"].get_ref<const std::string&>()),
+                            dump_json(output["schema"])};
   if (form.message.size() + form.schema.size() > kMaxFormShown)
     co_return fail(Code::invalid, "the question is too long to be shown");
   co_return form;
@@ -60,19 +60,19 @@ std::string_view verdict_of(mcp::Elicited::Action action) {
   return "unasked";
 }
 
-Task<upstream::Reply> ask_person(CallEnvironment& environment, const CallContext& who, const Target& target,
+Task<upstream::Reply> ask_person(CallEnvironment& environment, const CallContext& context, const Target& target,
                                  upstream::Question question) {
-  traces::OpenSpan span(environment.spans, who.trace, traces::SpanKind::internal, "question");
-  AuditedCall audited(environment.journal, span, who, target, "question");
+  traces::OpenSpan span(environment.spans, context.trace, traces::SpanKind::internal, "question");
+  AuditedCall audited(environment.journal, span, context, target, "question");
   audited.set("fields", question.schema["properties"].size());
   audited.set("verdict", "unasked");
-  const bool newer_client = mcp::has_elicitation_modes(who.client.version);
-  if (environment.questions.closed() || !asks(*who.policy) || !who.client.can_elicit() ||
+  const bool newer_client = mcp::has_elicitation_modes(context.client.version);
+  if (environment.questions.closed() || !asks(*context.policy) || !context.client.can_elicit() ||
       (question.wants_2025_11_25 && !newer_client))
     co_return upstream::Reply{};
-  const FreezeGuard frozen(who.jail);
+  const FreezeGuard frozen(context.jail);
   audited.set("verdict", "withdrawn");
-  auto form = co_await form_of(environment, who, target, question);
+  auto form = co_await form_of(environment, context, target, question);
   if (!form) {
     audited.set("verdict", code_name(form.error().code));
     co_return upstream::Reply{};
@@ -83,14 +83,15 @@ Task<upstream::Reply> ask_person(CallEnvironment& environment, const CallContext
     end.answer = std::make_shared<mcp::Elicited>(std::move(answer));
     resolver.resolve(std::move(end));
   };
-  const auto asked = who.client.elicit(*std::move(form), std::move(answered));
-  if (!asked) {
+  const auto request = context.client.elicit(*std::move(form), std::move(answered));
+  if (!request) {
     audited.set("verdict", "unasked");
     co_return upstream::Reply{};
   }
   environment.questions.add(settled.resolver());
-  if (who.tell) who.tell(fmt::format("{} asks: waits for the answer of the person at the client", target.server));
-  const std::chrono::milliseconds lasts = policies::calls_of(*who.policy).approval.expires;
+  if (context.notify)
+    context.notify(fmt::format("{} asks: waits for the answer of the person at the client", target.server));
+  const std::chrono::milliseconds lasts = policies::calls_of(*context.policy).approval.expires;
   const Deadline expiry(environment.loop, lasts, [resolver = settled.resolver()] {
     QuestionEnd end;
     end.expired = true;
@@ -107,7 +108,7 @@ Task<upstream::Reply> ask_person(CallEnvironment& environment, const CallContext
   if (answer.action == mcp::Elicited::Action::decline) reply.action = upstream::Reply::Action::decline;
   if (answer.action != mcp::Elicited::Action::accept) co_return reply;
   auto content =
-      co_await upstream::fitting_content(environment.work, owner_of(who), question, std::move(answer.content));
+      co_await upstream::fitting_content(environment.work, owner_of(context), question, std::move(answer.content));
   if (!content) {
     audited.set("verdict", "unfitting");
     co_return reply;
@@ -132,12 +133,12 @@ std::string question_text(const Target& target, std::string_view message) {
   return text;
 }
 
-upstream::Asking asking_for(CallEnvironment& environment, const CallContext& who, const Target& target) {
+upstream::Asking asking_for(CallEnvironment& environment, const CallContext& context, const Target& target) {
   upstream::Asking asking;
-  asking.whose = fmt::format("{} {}", who.principal.name(), who.tenant->account());
-  asking.able = asks(*who.policy) && who.client.can_elicit();
-  asking.ask = [&environment, &who, &target](upstream::Question question) {
-    return ask_person(environment, who, target, std::move(question));
+  asking.owner_name = fmt::format("{} {}", context.principal.name(), context.tenant->account());
+  asking.able = asks(*context.policy) && context.client.can_elicit();
+  asking.ask = [&environment, &context, &target](upstream::Question question) {
+    return ask_person(environment, context, target, std::move(question));
   };
   return asking;
 }

@@ -11,7 +11,7 @@
 namespace calls {
 
 // How the person behind this call can be asked. All arguments must outlive the call.
-upstream::Asking asking_for(CallEnvironment& environment, const CallContext& who, const Target& target);
+upstream::Asking asking_for(CallEnvironment& environment, const CallContext& context, const Target& target);
 
 // The text for the person. Each line of the server's message begins with "> ", as the message may imitate Warder's
 // text.

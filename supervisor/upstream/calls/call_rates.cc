@@ -24,7 +24,7 @@ Result<> CallRates::take(const std::string& tenant, const policies::CallRules& r
   if (rules.rates.empty()) return {};
   if (now - forgotten_ >= kWindow) {
     for (auto& [key, calls] : calls_) forget_old(calls, now);
-    std::erase_if(calls_, [](const auto& one) { return one.second.empty(); });
+    std::erase_if(calls_, [](const auto& item) { return item.second.empty(); });
     forgotten_ = now;
   }
   const std::string name = fmt::format("{}.{}", server, tool);
@@ -39,12 +39,12 @@ Result<> CallRates::take(const std::string& tenant, const policies::CallRules& r
       counted.push_back(&calls);
       continue;
     }
-    const std::string what =
+    const std::string message =
         fmt::format("{} is called too often: {} calls per minute are allowed", name, rule.per_minute);
     if (rule.per_minute == 0)
-      return fail(Code::exhausted, what, "solve the task without this tool", "calls." + rule.name);
-    const std::chrono::duration<double> left = kWindow - (now - calls[calls.size() - rule.per_minute]);
-    return fail(Code::exhausted, what, fmt::format("call again in {:.0f} s", std::ceil(left.count())),
+      return fail(Code::exhausted, message, "solve the task without this tool", "calls." + rule.name);
+    const std::chrono::duration<double> remaining = kWindow - (now - calls[calls.size() - rule.per_minute]);
+    return fail(Code::exhausted, message, fmt::format("call again in {:.0f} s", std::ceil(remaining.count())),
                 "calls." + rule.name);
   }
   for (Calls* calls : counted) calls->push_back(now);

@@ -16,11 +16,11 @@ jail::DiskAccount disk_account_of(std::shared_ptr<tenants::Tenant> tenant, std::
     return jail::DiskSize{usage.bytes, usage.files};
   };
   if (tenant->held_by_kernel()) return account;
-  account.holds = [tenant = std::move(tenant), before = tenants::QuotaLimits{}](const jail::HeldFiles& held) mutable {
-    tenants::QuotaLimits now{held.bytes, held.files};
+  account.holds = [tenant = std::move(tenant), before = tenants::QuotaLimits{}](const jail::HeldFiles& files) mutable {
+    tenants::QuotaLimits now{files.bytes, files.files};
     // More than can be counted is more than is allowed.
-    if (held.is_partial) now.files = std::max(now.files, tenant->workspace().quota().limits().files + 1);
-    tenant->workspace().replace_held(tenants::Holder::unnamed, before, now);
+    if (files.is_partial) now.files = std::max(now.files, tenant->workspace().quota().limits().files + 1);
+    tenant->workspace().replace_part(tenants::Holder::unnamed, before, now);
     before = now;
   };
   return account;

@@ -15,9 +15,9 @@ void GuestCalls::add(std::string name, Handler handler) {
 
 Task<Result<jail::CallReply>> GuestCalls::call(GuestCaller& caller, std::string name, Json arguments) const {
   auto handler = handlers_.find(name);
-  FreedBeside given(&work_, std::move(arguments));
+  FreedBeside freed_beside(&work_, std::move(arguments));
   if (handler == handlers_.end()) co_return fail(Code::not_found, fmt::format("no call is named '{}' here", name));
-  auto answer = co_await handler->second(caller, std::move(*given));
+  auto answer = co_await handler->second(caller, std::move(*freed_beside));
   co_return answer;
 }
 

@@ -29,8 +29,8 @@ class CallsPart final : public Part, public PolicyFollower, public Drainer, publ
         executions_(executions),
         approvals_(loop),
         approvals_noted_(
-            approvals_.observe({.changed = [this](const Approval& approval, Approvals::What what,
-                                                  std::string_view how) { note_approval(approval, what, how); }})),
+            approvals_.observe({.changed = [this](const Approval& approval, Approvals::RequestChange subject,
+                                                  std::string_view how) { note_approval(approval, subject, how); }})),
         guest_calls_(work),
         environment_{.loop = loop,
                      .work = work,
@@ -72,8 +72,8 @@ class CallsPart final : public Part, public PolicyFollower, public Drainer, publ
   }
 
  private:
-  void note_approval(const Approval& approval, Approvals::What what, std::string_view how) {
-    if (what == Approvals::What::asked) {
+  void note_approval(const Approval& approval, Approvals::RequestChange subject, std::string_view how) {
+    if (subject == Approvals::RequestChange::requested) {
       log_fields(LogLevel::notice, kApprovalRequestedId,
                  fmt::format("approval {}: tenant {} waits for approval of {} ({})", approval.id, approval.tenant,
                              approval.tool, approval.rule),

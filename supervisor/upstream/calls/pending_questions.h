@@ -23,13 +23,13 @@ class PendingQuestions {
   bool closed() const { return closed_; }
   // Adds a waiting question. cancel_all() ends it.
   void add(OneShot<QuestionEnd>::Resolver settled) {
-    std::erase_if(waiting_, [](const auto& one) { return !one.is_wanted(); });
+    std::erase_if(waiting_, [](const auto& item) { return !item.is_wanted(); });
     waiting_.push_back(std::move(settled));
   }
   // Each waiting task resumes in a later turn of the loop.
   void cancel_all(Loop& loop) {
     loop.defer([all = std::exchange(waiting_, {})] {
-      for (const auto& one : all) one.resolve_now();
+      for (const auto& item : all) item.resolve_now();
     });
   }
   void close(Loop& loop) {

@@ -25,28 +25,28 @@ class ProgressRelay {
   };
   // dropped: texts are left out, as they may hold personal data that the caller must not see.
   enum class Texts { passed, dropped };
-  ProgressRelay(Loop& loop, Texts texts, std::function<void(const Value&)> tell);
+  ProgressRelay(Loop& loop, Texts texts, std::function<void(const Value&)> notify);
   ProgressRelay(const ProgressRelay&) = delete;
 
   // Drops a value if it is not greater than the last value: the protocol demands increasing values.
   void take(double value, std::optional<double> total, std::string_view text);
 
  private:
-  void tell_last();  // left_ must not be 0
-  void wait_for_a_place();
+  void report_last();  // left_ must not be 0
+  void wait_for_slot();
   void refill();
 
   Loop& loop_;
   Texts texts_;
-  std::function<void(const Value&)> tell_;
+  std::function<void(const Value&)> report_;
   std::optional<Value> last_;  // the newest value, if it is not yet passed on
   std::optional<double> highest_;
-  unsigned left_ = kBurst;
+  unsigned remaining_ = kBurst;
   Monotonic::time_point filled_ = Monotonic::now();
   std::optional<Deadline> later_;
 };
 
 // "files.copy: 3 of 10: copying": one line of an execution's progress.
-std::string progress_line(std::string_view server, std::string_view tool, const ProgressRelay::Value& told);
+std::string progress_line(std::string_view server, std::string_view tool, const ProgressRelay::Value& report);
 
 }  // namespace calls

@@ -26,10 +26,10 @@ namespace calls {
 namespace {
 
 constexpr std::chrono::milliseconds kMaxLoading{1000};  // of stored definitions, in the first moments of a daemon
-constexpr uint32_t kMinTold = 5;                        // lower limits have no warning; the refusal is enough
+constexpr uint32_t kMinReported = 5;                    // lower limits have no warning; the refusal is enough
 
 // What the catalogue has under a name. A job makes it: names of servers are compared with it.
-struct MeantByName {
+struct IntendedByName {
   catalog::Named named;
   std::string remedy;  // if no tool has the name
 };
@@ -42,34 +42,34 @@ std::string remedy_for_name(const catalog::Catalog& catalog, std::string_view to
 
 // The tool on an upstream server of this daemon, by the server's name. Otherwise a tool of the catalog, by any of its
 // names; the catalog may also have tools of servers that this daemon does not have.
-Task<Result<Target>> find_target(CallEnvironment& environment, const CallContext& who, const UpstreamCall& order) {
-  const std::string& tenant = who.tenant->name();
+Task<Result<Target>> find_target(CallEnvironment& environment, const CallContext& context, const UpstreamCall& order) {
+  const std::string& tenant = context.tenant->name();
   const upstream::UpstreamServers& ours = environment.upstream;
-  if (const auto server = ours.meant_server(order.server); !server.empty())
-    co_return Target{std::string(server), ours.meant_tool(tenant, server, order.name)};
+  if (const auto server = ours.intended_server(order.server); !server.empty())
+    co_return Target{std::string(server), ours.intended_tool(tenant, server, order.name)};
   if (order.server.empty())
     if (auto both = ours.split(order.name))
-      co_return Target{both->first, ours.meant_tool(tenant, both->first, both->second)};
+      co_return Target{both->first, ours.intended_tool(tenant, both->first, both->second)};
   const auto catalog = environment.catalog_of();
-  std::function<Result<MeantByName>()> job = [catalog, name = order.name, server = order.server] {
-    MeantByName meant{catalog->find(name, {}, server), {}};
-    const bool is_tool = std::any_of(meant.named.tools.begin(), meant.named.tools.end(), [&](uint32_t number) {
+  std::function<Result<IntendedByName>()> job = [catalog, name = order.name, server = order.server] {
+    IntendedByName it{catalog->find(name, {}, server), {}};
+    const bool is_tool = std::any_of(it.named.tools.begin(), it.named.tools.end(), [&](uint32_t number) {
       return catalog->tool(number).kind == catalog::ToolKind::tool;
     });
-    if (!is_tool) meant.remedy = remedy_for_name(*catalog, name, server);
-    return meant;
+    if (!is_tool) it.remedy = remedy_for_name(*catalog, name, server);
+    return it;
   };
-  Work::Owner owner = owner_of(who);
-  CO_TRY(MeantByName meant, co_await environment.work.run(std::move(owner), 0, std::move(job)));
+  Work::Owner owner = owner_of(context);
+  CO_TRY(IntendedByName intended, co_await environment.work.run(std::move(owner), 0, std::move(job)));
   std::vector<uint32_t> known, tools;
-  for (uint32_t number : meant.named.tools)
+  for (uint32_t number : intended.named.tools)
     if (catalog->tool(number).kind == catalog::ToolKind::tool) known.push_back(number);
   for (uint32_t number : known)
     if (environment.upstream.has(catalog->tool(number).server)) tools.push_back(number);
   if (tools.empty()) tools = std::move(known);
   if (tools.empty())
     co_return fail(Code::not_found, fmt::format("no tool is named '{}'", printable(order.name, 128)),
-                   std::move(meant.remedy));
+                   std::move(intended.remedy));
   const catalog::ToolView tool = catalog->tool(tools.front());
   if (tools.size() > 1)
     co_return fail(Code::invalid, fmt::format("{} tools are named '{}'", tools.size(), printable(order.name, 128)),
@@ -94,19 +94,19 @@ struct PreparedCall {
 
 // Gives arguments the types of the tool's schema, as for our own tools: "3" where a number belongs, null for an
 // argument that is left out. Before the rules, which then judge what is sent.
-void take_as_meant(const upstream::KnownTool& tool, Json& arguments) {
+void accept_intended(const upstream::KnownTool& tool, Json& arguments) {
   const Json* schema = tool.input_schema();
   if (!schema || !schema->is_object() || !arguments.is_object()) return;
   if (schema->value("additionalProperties", Json(true)) == false) mcp::drop_host_arguments(*schema, arguments);
   mcp::drop_absent(*schema, arguments);
-  mcp::take_as_meant(*schema, {}, arguments);
+  mcp::accept_intended(*schema, {}, arguments);
 }
 
 // A job. The rules come before the schema, so that a denied caller does not see the schema. `tool` and
 // `vault` may be nullptr.
 Result<> prepare(const policies::Policy& policy, const Target& target, const upstream::KnownTool* tool,
                  policies::PiiVault* vault, PreparedCall& call, WorkMeter& meter) {
-  if (tool) take_as_meant(*tool, call.arguments);
+  if (tool) accept_intended(*tool, call.arguments);
   TRY(call.shape, parse_own_json(journal::shape_of(call.arguments)));
   if (vault) {
     call.with_tokens = call.arguments;
@@ -118,23 +118,23 @@ Result<> prepare(const policies::Policy& policy, const Target& target, const ups
   return {};
 }
 
-Task<Result<std::shared_ptr<PreparedCall>>> prepare_in_turn(CallEnvironment& environment, const CallContext& who,
+Task<Result<std::shared_ptr<PreparedCall>>> prepare_in_turn(CallEnvironment& environment, const CallContext& context,
                                                             const Target& target, Json arguments,
                                                             AuditedCall& audited) {
   auto call = std::make_shared<PreparedCall>();
   call->arguments = std::move(arguments);
   privacy::PiiVaults::VaultPtr vault;
-  if (!policies::calls_of(*who.policy).restore.empty()) {
-    CO_TRY(vault, co_await vault_of(environment, who));
+  if (!policies::calls_of(*context.policy).restore.empty()) {
+    CO_TRY(vault, co_await vault_of(environment, context));
   }
   std::function<Result<std::monostate>(WorkMeter&)> job =
-      [call, vault, target, policy = who.policy,
-       tool = environment.upstream.known_tool(who.tenant->name(), target.server, target.tool)](
+      [call, vault, target, policy = context.policy,
+       tool = environment.upstream.known_tool(context.tenant->name(), target.server, target.tool)](
           WorkMeter& meter) -> Result<std::monostate> {
     CHECKED(prepare(*policy, target, tool.get(), vault.get(), *call, meter));
     return std::monostate{};
   };
-  Work::Owner owner = owner_of(who);
+  Work::Owner owner = owner_of(context);
   auto prepared = co_await environment.work.run(std::move(owner), 0, std::move(job));
   if (!call->shape.is_null()) audited.set("arguments", std::move(call->shape));
   if (!prepared) co_return tl::unexpected<Error>(std::move(prepared).error());
@@ -142,14 +142,14 @@ Task<Result<std::shared_ptr<PreparedCall>>> prepare_in_turn(CallEnvironment& env
 }
 
 // Waits for the rates and for an approval, if a rule demands one.
-Task<Result<>> allow(CallEnvironment& environment, const CallContext& who, const Target& target, PreparedCall& call,
+Task<Result<>> allow(CallEnvironment& environment, const CallContext& context, const Target& target, PreparedCall& call,
                      AuditedCall& audited) {
-  const policies::CallRules& rules = policies::calls_of(*who.policy);
-  CO_CHECKED(environment.rates.take(who.tenant->account(), rules, target.server, target.tool));
+  const policies::CallRules& rules = policies::calls_of(*context.policy);
+  CO_CHECKED(environment.rates.take(context.tenant->account(), rules, target.server, target.tool));
   if (call.decision.verdict != policies::Verdict::ask) co_return Result<>{};
-  Json given = rules.restore.empty() ? call.arguments : std::move(call.with_tokens);
+  Json params = rules.restore.empty() ? call.arguments : std::move(call.with_tokens);
   CO_TRY(const std::string by,
-         co_await await_approval(environment, who, target, call.decision, std::move(given), call.arguments));
+         co_await await_approval(environment, context, target, call.decision, std::move(params), call.arguments));
   audited.set("approved", by);
   co_return Result<>{};
 }
@@ -160,27 +160,27 @@ struct OpenTenant : upstream::FolderOwner {
   const std::shared_ptr<tenants::Tenant> tenant;
 };
 
-upstream::Caller upstream_caller(const CallContext& who, std::string idempotency_key) {
-  tenants::Tenant& tenant = *who.tenant;
+upstream::Caller upstream_caller(const CallContext& context, std::string idempotency_key) {
+  tenants::Tenant& tenant = *context.tenant;
   return {tenant.name(),
-          who.policy,
+          context.policy,
           tenant.workspace().directory(),
           tenant.directory(),
-          std::make_shared<OpenTenant>(who.tenant),
-          [of = who.tenant](std::string owner) { return disk_account_of(of, std::move(owner)); },
-          who.trace,
+          std::make_shared<OpenTenant>(context.tenant),
+          [of = context.tenant](std::string owner) { return disk_account_of(of, std::move(owner)); },
+          context.trace,
           std::move(idempotency_key)};
 }
 
 // The answer to a call of a tool that its server does not have. Similar names are looked for in a job.
-Task<Error> no_such_tool(CallEnvironment& environment, const CallContext& who, const Target& target) {
+Task<Error> no_such_tool(CallEnvironment& environment, const CallContext& context, const Target& target) {
   std::function<Result<std::string>()> job = [catalog = environment.catalog_of(), target]() -> Result<std::string> {
     return remedy_for_name(*catalog, target.tool, target.server);
   };
-  Work::Owner owner = owner_of(who);
+  Work::Owner owner = owner_of(context);
   auto remedy = co_await environment.work.run(std::move(owner), 0, std::move(job));
   if (!remedy) co_return std::move(remedy).error();
-  const auto own = environment.upstream.own_tools(who.tenant->name(), target.server);
+  const auto own = environment.upstream.own_tools(context.tenant->name(), target.server);
   if (!own.empty()) remedy = printable(fmt::format("on your files it has: {}", fmt::join(own, ", ")), 1000);
   co_return Error{Code::not_found,
                   0,
@@ -189,28 +189,28 @@ Task<Error> no_such_tool(CallEnvironment& environment, const CallContext& who, c
                   {}};
 }
 
-Task<Result<upstream::ServerAnswer>> carry(CallEnvironment& environment, const CallContext& who, const Target& target,
-                                           UpstreamCall order, upstream::Client::Progress progress,
-                                           AuditedCall& audited) {
-  const upstream::Caller caller = upstream_caller(who, std::move(order.idempotency_key));
-  CO_TRY(auto call, co_await prepare_in_turn(environment, who, target, std::move(*order.arguments), audited));
+Task<Result<upstream::ServerAnswer>> carry(CallEnvironment& environment, const CallContext& context,
+                                           const Target& target, UpstreamCall order,
+                                           upstream::Client::Progress progress, AuditedCall& audited) {
+  const upstream::Caller caller = upstream_caller(context, std::move(order.idempotency_key));
+  CO_TRY(auto call, co_await prepare_in_turn(environment, context, target, std::move(*order.arguments), audited));
   if (!call->written) {
     // The tool is unknown. What the rules do not deny may start the server; the rules then judge the arguments once
     // more, as they may get the types of the tool's schema.
     CO_CHECKED(co_await environment.upstream.make_known(caller, target.server));
     Json arguments = std::move(call->with_tokens.is_null() ? call->arguments : call->with_tokens);
-    CO_TRY(call, co_await prepare_in_turn(environment, who, target, std::move(arguments), audited));
+    CO_TRY(call, co_await prepare_in_turn(environment, context, target, std::move(arguments), audited));
   }
   if (!call->written) {
-    Error error = co_await no_such_tool(environment, who, target);
+    Error error = co_await no_such_tool(environment, context, target);
     co_return tl::unexpected<Error>(std::move(error));
   }
-  CO_CHECKED(co_await allow(environment, who, target, *call, audited));
-  auto asking = asking_for(environment, who, target);
-  auto answer =
-      co_await environment.upstream.call(caller, target.server, target.tool, *std::move(call->written),
-                                         policies::calls_of(*who.policy).wall, std::move(progress), std::move(asking));
-  if (environment.upstream.writes_workspace(target.server)) who.tenant->workspace().invalidate();
+  CO_CHECKED(co_await allow(environment, context, target, *call, audited));
+  auto asking = asking_for(environment, context, target);
+  auto answer = co_await environment.upstream.call(caller, target.server, target.tool, *std::move(call->written),
+                                                   policies::calls_of(*context.policy).wall, std::move(progress),
+                                                   std::move(asking));
+  if (environment.upstream.writes_workspace(target.server)) context.tenant->workspace().invalidate();
   co_return answer;
 }
 
@@ -236,21 +236,21 @@ Result<ReceivedResult> receive(upstream::ServerAnswer answer, const upstream::Kn
   return received;
 }
 
-Task<Result<ReceivedResult>> receive_in_turn(CallEnvironment& environment, const CallContext& who, const Target& target,
-                                             upstream::ServerAnswer answer, ResultTaker take) {
+Task<Result<ReceivedResult>> receive_in_turn(CallEnvironment& environment, const CallContext& context,
+                                             const Target& target, upstream::ServerAnswer answer, ResultTaker take) {
   privacy::PiiVaults::VaultPtr vault;
-  if (tokenises(policies::calls_of(*who.policy))) {
-    CO_TRY(vault, co_await vault_of(environment, who));
+  if (tokenises(policies::calls_of(*context.policy))) {
+    CO_TRY(vault, co_await vault_of(environment, context));
   }
-  auto tool = environment.upstream.known_tool(who.tenant->name(), target.server, target.tool);
+  auto tool = environment.upstream.known_tool(context.tenant->name(), target.server, target.tool);
   auto observed = tool ? environment.upstream.observed_results(target.server, *tool) : nullptr;
   const size_t bytes = answer.bytes > Work::kSmall ? answer.bytes : 0;  // a short one costs no budget
   std::function<Result<ReceivedResult>(WorkMeter&)> job =
-      [held = std::make_shared<upstream::ServerAnswer>(std::move(answer)), tool = std::move(tool),
-       observed = std::move(observed), policy = who.policy, vault, take = std::move(take)](WorkMeter& meter) {
-        return receive(std::move(*held), tool.get(), observed.get(), *policy, vault.get(), take, meter);
+      [reserved = std::make_shared<upstream::ServerAnswer>(std::move(answer)), tool = std::move(tool),
+       observed = std::move(observed), policy = context.policy, vault, take = std::move(take)](WorkMeter& meter) {
+        return receive(std::move(*reserved), tool.get(), observed.get(), *policy, vault.get(), take, meter);
       };
-  Work::Owner owner = owner_of(who);
+  Work::Owner owner = owner_of(context);
   CO_TRY(const ReceivedResult received, co_await environment.work.run(std::move(owner), bytes, std::move(job)));
   if (vault) CO_CHECKED(co_await vault->settle());
   if (received.is_new_form) environment.upstream.results_changed(target.server);
@@ -261,14 +261,14 @@ Task<Result<ReceivedResult>> receive_in_turn(CallEnvironment& environment, const
 // any text, and must not leave the machine in a span.
 class SpanNames {
  public:
-  SpanNames(traces::OpenSpan& span, const upstream::UpstreamServers& upstream, const CallContext& who,
+  SpanNames(traces::OpenSpan& span, const upstream::UpstreamServers& upstream, const CallContext& context,
             const Target& target)
-      : span_(span), upstream_(upstream), tenant_(who.tenant->name()), target_(target) {}
+      : span_(span), upstream_(upstream), tenant_(context.tenant->name()), target_(target) {}
   ~SpanNames() {
     if (!span_.recorded()) return;
-    const bool known = upstream_.known_tool(tenant_, target_.server, target_.tool) != nullptr;
-    describe_tool_call(span_, known ? target_.tool : "");
-    if (known) span_.rename("tools/call " + target_.tool);
+    const bool is_known_tool = upstream_.known_tool(tenant_, target_.server, target_.tool) != nullptr;
+    describe_tool_call(span_, is_known_tool ? target_.tool : "");
+    if (is_known_tool) span_.rename("tools/call " + target_.tool);
     if (upstream_.has(target_.server)) span_.set("warder.server", target_.server);
   }
   SpanNames(const SpanNames&) = delete;
@@ -280,53 +280,55 @@ class SpanNames {
   const Target& target_;
 };
 
-ProgressRelay::Texts texts_for(const CallContext& who) {
-  return tokenises(policies::calls_of(*who.policy)) || who.client.response_filter ? ProgressRelay::Texts::dropped
-                                                                                  : ProgressRelay::Texts::passed;
+ProgressRelay::Texts texts_for(const CallContext& context) {
+  return tokenises(policies::calls_of(*context.policy)) || context.client.response_filter
+             ? ProgressRelay::Texts::dropped
+             : ProgressRelay::Texts::passed;
 }
 
 // Passes the server's progress on: for a direct call as the request's progress, for code as a line of its execution's.
-void tell_progress(const CallContext& who, const Target& target, const ProgressRelay::Value& told) {
-  if (who.execution.empty()) return who.client.progress(told.value, told.total, told.text);
-  if (who.tell) who.tell(progress_line(target.server, target.tool, told));
+void report_progress(const CallContext& context, const Target& target, const ProgressRelay::Value& report) {
+  if (context.execution.empty()) return context.client.progress(report.value, report.total, report.text);
+  if (context.notify) context.notify(progress_line(target.server, target.tool, report));
 }
 
 }  // namespace
 
-uint32_t first_call_told(uint32_t limit) { return limit < kMinTold ? UINT32_MAX : limit - limit / 5; }
+uint32_t first_call_reported(uint32_t limit) { return limit < kMinReported ? UINT32_MAX : limit - limit / 5; }
 
-std::string told_of_calls(uint32_t calls, uint32_t limit) {
-  if (calls < first_call_told(limit)) return {};
+std::string call_limit_note(uint32_t calls, uint32_t limit) {
+  if (calls < first_call_reported(limit)) return {};
   return fmt::format("this execution has used {} of its {} tool calls", calls, limit);
 }
 
-Task<Result<uint64_t>> call_upstream(CallEnvironment& environment, CallContext who, UpstreamCall order,
+Task<Result<uint64_t>> call_upstream(CallEnvironment& environment, CallContext context, UpstreamCall order,
                                      ResultTaker take) {
   co_await environment.upstream.loaded(kMaxLoading);
-  CO_TRY(const Target target, co_await find_target(environment, who, order));
-  traces::OpenSpan span(environment.spans, who.trace, traces::SpanKind::client, "tools/call");
-  who.trace = span.context();
-  const SpanNames names(span, environment.upstream, who, target);
-  ProgressRelay relay(environment.loop, texts_for(who), [&](const auto& told) { tell_progress(who, target, told); });
+  CO_TRY(const Target target, co_await find_target(environment, context, order));
+  traces::OpenSpan span(environment.spans, context.trace, traces::SpanKind::client, "tools/call");
+  context.trace = span.context();
+  const SpanNames names(span, environment.upstream, context, target);
+  ProgressRelay relay(environment.loop, texts_for(context),
+                      [&](const auto& report) { report_progress(context, target, report); });
   upstream::Client::Progress progress;
-  if (who.client.wants_progress())
+  if (context.client.wants_progress())
     progress = [&relay](double value, std::optional<double> total, std::string_view text) {
       relay.take(value, total, text);
     };
-  AuditedCall audited(environment.journal, span, who, target, who.execution.empty() ? "call" : "nested call");
+  AuditedCall audited(environment.journal, span, context, target, context.execution.empty() ? "call" : "nested call");
   audited.set("verdict", "cancelled");
-  auto answer = co_await carry(environment, who, target, std::move(order), std::move(progress), audited);
+  auto answer = co_await carry(environment, context, target, std::move(order), std::move(progress), audited);
   if (!answer) {
     Error error = std::move(answer).error();
     audited.set("verdict", code_name(error.code));
     if (!error.rule.empty()) audited.set("rule", error.rule);
-    if (tokenises(policies::calls_of(*who.policy))) {  // the message may hold restored personal data
-      CO_TRY(const Json what, co_await tokenise_values(environment, who, Json(std::move(error.what))));
-      error.what = what.get<std::string>();
+    if (tokenises(policies::calls_of(*context.policy))) {  // the message may hold restored personal data
+      CO_TRY(const Json subject, co_await tokenise_values(environment, context, Json(std::move(error.what))));
+      error.what = subject.get<std::string>();
     }
     co_return tl::unexpected<Error>(std::move(error));
   }
-  auto received = co_await receive_in_turn(environment, who, target, *std::move(answer), std::move(take));
+  auto received = co_await receive_in_turn(environment, context, target, *std::move(answer), std::move(take));
   if (!received) {
     audited.set("verdict", code_name(received.error().code));
     co_return tl::unexpected<Error>(std::move(received).error());
@@ -334,8 +336,8 @@ Task<Result<uint64_t>> call_upstream(CallEnvironment& environment, CallContext w
   audited.set("verdict", received->is_failure ? "failed" : "ok");
   audited.set("bytes", received->bytes);
   if (!received->is_failure)
-    environment.learning.chosen(*environment.catalog_of(), who.tenant->name(), policies::learning_of(*who.policy),
-                                {target.server, target.tool});
+    environment.learning.chosen(*environment.catalog_of(), context.tenant->name(),
+                                policies::learning_of(*context.policy), {target.server, target.tool});
   co_return received->bytes;
 }
 

@@ -52,12 +52,12 @@ using ResultTaker = std::function<Result<>(upstream::ToolValue result, uint64_t 
 
 // Makes the call and audits it. Returns the size of the result as JSON. The environment must outlive the task; `take`
 // owns all that it uses.
-Task<Result<uint64_t>> call_upstream(CallEnvironment& environment, CallContext who, UpstreamCall call,
+Task<Result<uint64_t>> call_upstream(CallEnvironment& environment, CallContext context, UpstreamCall call,
                                      ResultTaker take);
 
 // The number of the call with which four fifths of the limit are used; UINT32_MAX for a limit below 5.
-uint32_t first_call_told(uint32_t limit);
+uint32_t first_call_reported(uint32_t limit);
 // "820 of the 1000 calls ... are used"; empty while less than four fifths of the limit are used.
-std::string told_of_calls(uint32_t calls, uint32_t limit);
+std::string call_limit_note(uint32_t calls, uint32_t limit);
 
 }  // namespace calls

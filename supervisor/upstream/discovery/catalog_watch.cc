@@ -13,9 +13,9 @@
 namespace discovery {
 namespace {
 
-ServerTools all_of(const std::vector<Discovery::Others>& sources) {
+ServerTools all_of(const std::vector<Discovery::Peers>& sources) {
   ServerTools all;
-  for (const Discovery::Others& source : sources) {
+  for (const Discovery::Peers& source : sources) {
     ServerTools tools = source();
     std::move(tools.readings.begin(), tools.readings.end(), std::back_inserter(all.readings));
     std::move(tools.unlearned.begin(), tools.unlearned.end(), std::back_inserter(all.unlearned));
@@ -42,8 +42,8 @@ Result<std::unique_ptr<Discovery>> Discovery::open(Loop& loop, std::string folde
   discovery->thread_->set_nice(kLoadingNice);
   catalog::CatalogBuilder builder;
   if (has_folder) {
-    const unsigned others = std::clamp(std::thread::hardware_concurrency(), 1u, kMaxReaders) - 1;
-    TRY(builder, catalog::CatalogBuilder::begin(discovery->folder_, others));
+    const unsigned rest = std::clamp(std::thread::hardware_concurrency(), 1u, kMaxReaders) - 1;
+    TRY(builder, catalog::CatalogBuilder::begin(discovery->folder_, rest));
   }
   builder.call_only_servers(std::move(servers));
   while (!builder.step(1s)) {
@@ -115,12 +115,12 @@ Task<> Discovery::refresh() {
 }
 
 Task<> Discovery::reload() {
-  if (loading_) is_asked_again_ = true;  // the running reload looks once more
+  if (loading_) is_repeated_ = true;  // the running reload looks once more
   if (loading_ || (folder_.empty() && !stale_)) co_return;
   const FlagGuard busy(loading_);
   do {
-    is_asked_again_ = false;
-    auto builder = co_await look();
+    is_repeated_ = false;
+    auto builder = co_await inspect();
     if (!builder) {
       log_warning("catalog: the former definitions stay in use: {}", builder.error().what);
       co_return;
@@ -130,28 +130,28 @@ Task<> Discovery::reload() {
     if (!loaded) co_return log_warning("catalog: the former definitions stay in use: {}", loaded.error().what);
     serve(**builder);
     watch_folders();
-  } while (stale_ || is_asked_again_);
+  } while (stale_ || is_repeated_);
 }
 
-Task<Result<std::shared_ptr<catalog::CatalogBuilder>>> Discovery::look() {
-  auto found = std::make_shared<catalog::CatalogBuilder>();
-  if (folder_.empty()) co_return found;
+Task<Result<std::shared_ptr<catalog::CatalogBuilder>>> Discovery::inspect() {
+  auto builder = std::make_shared<catalog::CatalogBuilder>();
+  if (folder_.empty()) co_return builder;
   auto changed = std::make_shared<bool>(stale_);
-  auto job = [found, changed, folder = folder_, before = listing_]() -> Result<> {
-    TRY(*found, catalog::CatalogBuilder::begin(folder));
-    *changed |= found->listing() != before;
+  auto job = [builder, changed, folder = folder_, before = listing_]() -> Result<> {
+    TRY(*builder, catalog::CatalogBuilder::begin(folder));
+    *changed |= builder->listing() != before;
     return {};
   };
   CO_CHECKED(co_await thread_->run(job));
-  if (!*changed && !stale_) found = nullptr;
-  co_return found;
+  if (!*changed && !stale_) builder = nullptr;
+  co_return builder;
 }
 
 Task<Result<>> Discovery::load(std::shared_ptr<catalog::CatalogBuilder> builder) {
-  auto job = [builder, others = all_of(others_), thread = thread_.get()]() -> Result<> {
-    for (const auto& [origin, reading] : others.readings) builder->add(origin, *reading);
-    builder->call_only_servers(others.unlearned);
-    for (const auto& [origin, reading] : others.described) builder->add_described(origin, *reading);
+  auto job = [builder, peers = all_of(peers_), thread = thread_.get()]() -> Result<> {
+    for (const auto& [origin, reading] : peers.readings) builder->add(origin, *reading);
+    builder->call_only_servers(peers.unlearned);
+    for (const auto& [origin, reading] : peers.described) builder->add_described(origin, *reading);
     while (!builder->step(kLoadingSlice))
       if (thread->is_ending()) return fail(Code::unavailable, "the daemon ends");
     // Reading takes much more memory than the catalog: for 10,000 tools, malloc_trim() gives 31 MiB back to the kernel,

@@ -38,8 +38,8 @@ class Discovery {
   void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
   // Adds a source of definitions that are not in the folder. Each load calls all sources. After a change of these
   // definitions the caller calls refresh().
-  using Others = std::function<ServerTools()>;
-  void add_others(Others others) { others_.push_back(std::move(others)); }
+  using Peers = std::function<ServerTools()>;
+  void add_others(Peers peers) { peers_.push_back(std::move(peers)); }
   Task<> refresh();
   // Compares the folder with the catalog and loads a new catalog if they differ. Done when the new catalog is current.
   // If another reload runs, returns at once: that one then compares once more.
@@ -49,7 +49,7 @@ class Discovery {
   Discovery(Loop& loop, std::string folder) : loop_(loop), folder_(std::move(folder)), tasks_(loop) {}
   void serve(catalog::CatalogBuilder& builder);
   // A builder for the folder as it is now. nullptr: neither the folder nor the other definitions changed. For reload().
-  Task<Result<std::shared_ptr<catalog::CatalogBuilder>>> look();
+  Task<Result<std::shared_ptr<catalog::CatalogBuilder>>> inspect();
   Task<Result<>> load(std::shared_ptr<catalog::CatalogBuilder> builder);
   Result<> start_watching();
   void watch_folders();
@@ -60,9 +60,9 @@ class Discovery {
   std::shared_ptr<const catalog::Catalog> current_ = std::make_shared<const catalog::Catalog>();
   catalog::FolderListing listing_;
   bool loading_ = false;
-  bool stale_ = false;           // the definitions of others_ changed
-  bool is_asked_again_ = false;  // reload() was called while another reload ran
-  std::vector<Others> others_;
+  bool stale_ = false;        // the definitions of others_ changed
+  bool is_repeated_ = false;  // reload() was called while another reload ran
+  std::vector<Peers> peers_;
   std::function<void()> changed_;
   AsyncFd inotify_;
   std::unique_ptr<WorkerThread> thread_;

@@ -25,8 +25,8 @@ constexpr auto kThesaurusSlice = 2ms;  // of reading the thesaurus, between two 
 constexpr size_t kMaxFileBytes = 16 << 20;
 const std::string kShared;
 
-const std::string& memory_of(const std::string& tenant, policies::LearningScope whose) {
-  return whose == policies::LearningScope::shared ? kShared : tenant;
+const std::string& memory_of(const std::string& tenant, policies::LearningScope scope) {
+  return scope == policies::LearningScope::shared ? kShared : tenant;
 }
 
 // Searches are forgotten by age.
@@ -53,7 +53,7 @@ Result<std::string> read_learned(const std::string& path) {
   if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != ::geteuid() ||
       (status.st_mode & 0077) != 0)
     return fail(Code::invalid, path + " is not a regular file that only the daemon's user can access");
-  return read_whole(file.get(), kMaxFileBytes);
+  return read_complete(file.get(), kMaxFileBytes);
 }
 
 }  // namespace
@@ -112,15 +112,15 @@ catalog::Learning& SearchLearning::Memory::own() {
   return *learning;
 }
 
-std::shared_ptr<const catalog::Learning> SearchLearning::of(const std::string& tenant, policies::LearningScope whose) {
-  if (whose == policies::LearningScope::off) return nullptr;
-  const Memory& known = memory(memory_of(tenant, whose));
-  return known.learning->size() == 0 ? nullptr : known.learning;
+std::shared_ptr<const catalog::Learning> SearchLearning::of(const std::string& tenant, policies::LearningScope scope) {
+  if (scope == policies::LearningScope::off) return nullptr;
+  const Memory& existing = memory(memory_of(tenant, scope));
+  return existing.learning->size() == 0 ? nullptr : existing.learning;
 }
 
-void SearchLearning::searched(const std::string& tenant, policies::LearningScope whose, std::string query,
+void SearchLearning::searched(const std::string& tenant, policies::LearningScope scope, std::string query,
                               Monotonic::time_point now) {
-  if (whose == policies::LearningScope::off) {  // deletes the memory, in case learning was on before
+  if (scope == policies::LearningScope::off) {  // deletes the memory, in case learning was on before
     if (off_.insert(tenant).second) forget(tenant);
     return;
   }
@@ -128,13 +128,13 @@ void SearchLearning::searched(const std::string& tenant, policies::LearningScope
   last_.insert_or_assign(tenant, Last{std::move(query), now});
 }
 
-void SearchLearning::chosen(const catalog::Catalog& catalog, const std::string& tenant, policies::LearningScope whose,
+void SearchLearning::chosen(const catalog::Catalog& catalog, const std::string& tenant, policies::LearningScope scope,
                             const catalog::Learning::Tool& tool, Monotonic::time_point now) {
   const auto last = last_.find(tenant);
-  if (whose == policies::LearningScope::off || last == last_.end() || now - last->second.when > kPatience) return;
+  if (scope == policies::LearningScope::off || last == last_.end() || now - last->second.when > kPatience) return;
   // A search for a tool's name finds the tool without learning.
   if (!catalog.named_so(last->second.query).empty()) return;
-  Memory& taught = memory(memory_of(tenant, whose));
+  Memory& taught = memory(memory_of(tenant, scope));
   taught.own().teach(catalog.index(), last->second.query, tool, now, tenant);
   taught.changed = true;
 }
@@ -158,7 +158,7 @@ void SearchLearning::forget(const std::string& tenant) {
 
 void SearchLearning::write_all() {
   writer_ = nullptr;  // waits for the running write
-  if (const auto begun = memories_.find(written_); writing_ && begun != memories_.end()) begun->second.changed = true;
+  if (const auto it = memories_.find(written_); writing_ && it != memories_.end()) it->second.changed = true;
   for (auto& [name, memory] : memories_) {
     const std::string path = file_of(name);
     if (!std::exchange(memory.changed, false) || path.empty() || memory.is_unread) continue;
@@ -177,7 +177,7 @@ Task<> SearchLearning::keep(Loop& loop, std::chrono::milliseconds between) {
     std::vector<std::string> failed;
     for (;;) {
       const auto changed =
-          std::find_if(memories_.begin(), memories_.end(), [](const auto& one) { return one.second.changed; });
+          std::find_if(memories_.begin(), memories_.end(), [](const auto& item) { return item.second.changed; });
       if (changed == memories_.end() || !writer_) break;
       changed->second.changed = false;
       const std::string path = file_of(changed->first);
@@ -193,13 +193,13 @@ Task<> SearchLearning::keep(Loop& loop, std::chrono::milliseconds between) {
       failed.push_back(written_);
     }
     for (const std::string& name : failed)  // tried again in the next round, and by write_all()
-      if (const auto known = memories_.find(name); known != memories_.end()) known->second.changed = true;
+      if (const auto it = memories_.find(name); it != memories_.end()) it->second.changed = true;
   }
 }
 
 Task<> SearchLearning::read_thesaurus(Loop& loop, std::chrono::milliseconds after, std::string folder) {
-  const Deadline latest(loop, after, [this] { thesaurus_wanted_.fire(); });
-  co_await thesaurus_wanted_;
+  const Deadline latest(loop, after, [this] { needs_thesaurus_.fire(); });
+  co_await needs_thesaurus_;
   co_await next_turn(loop);  // the search that asks is answered first
   auto started = WorkerThread::start(loop);
   if (!started) co_return log_warning("searches: without WordNet's synonyms: {}", started.error().what);

@@ -26,10 +26,10 @@ class SearchLearning {
   // Sets the folder for the files of memories; it is made when needed. Without a folder memories end with the process.
   void keep_in(std::string folder) { folder_ = std::move(folder); }
   // The memory to compare a search with, as it is now. nullptr: learning is off, or the memory is empty.
-  std::shared_ptr<const catalog::Learning> of(const std::string& tenant, policies::LearningScope whose);
-  void searched(const std::string& tenant, policies::LearningScope whose, std::string query,
+  std::shared_ptr<const catalog::Learning> of(const std::string& tenant, policies::LearningScope scope);
+  void searched(const std::string& tenant, policies::LearningScope scope, std::string query,
                 Monotonic::time_point now = Monotonic::now());
-  void chosen(const catalog::Catalog& catalog, const std::string& tenant, policies::LearningScope whose,
+  void chosen(const catalog::Catalog& catalog, const std::string& tenant, policies::LearningScope scope,
               const catalog::Learning::Tool& tool, Monotonic::time_point now = Monotonic::now());
   // Deletes a tenant's memory and the tenant's part of the shared memory. Empty name: deletes the shared memory.
   void forget(const std::string& tenant);
@@ -43,7 +43,7 @@ class SearchLearning {
   Task<> read_thesaurus(Loop& loop, std::chrono::milliseconds after, std::string folder = catalog::kWordNetFolder);
   // nullptr: it is not read yet.
   std::shared_ptr<const catalog::Thesaurus> thesaurus() {
-    thesaurus_wanted_.fire();
+    needs_thesaurus_.fire();
     return thesaurus_;
   }
 
@@ -69,7 +69,7 @@ class SearchLearning {
   std::unique_ptr<WorkerThread> writer_;  // nullptr: keep() does not run
   std::string written_;                   // name of the memory in writing_
   std::shared_ptr<Writing> writing_;      // the running write, shared with its job; nullptr: no write runs
-  Event thesaurus_wanted_;
+  Event needs_thesaurus_;
   std::shared_ptr<const catalog::Thesaurus> thesaurus_;
   std::map<std::string, Memory, std::less<>> memories_;  // by tenant; "": the shared memory, as no tenant has this name
   std::map<std::string, Last, std::less<>> last_;        // the last search of each tenant

@@ -52,14 +52,14 @@ Result<std::unique_ptr<StubTree>> StubTree::start(Loop& loop, Fd folder) {
 }
 
 Task<Result<bool>> StubTree::show(std::shared_ptr<const catalog::Catalog> catalog) {
-  if (catalog == shown_ && !writing_) co_return false;
-  wanted_ = std::move(catalog);
+  if (catalog == visible_ && !writing_) co_return false;
+  requested_ = std::move(catalog);
   index_ = nullptr;
   if (writing_) co_return false;
   const FlagGuard busy(writing_);
   bool changed = false;
-  while (wanted_ != shown_) {
-    auto of = wanted_;
+  while (requested_ != visible_) {
+    auto of = requested_;
     Generation next{fmt::format("g{}", ++generations_), {}};
     auto written = co_await write(of, next);
     if (written) written = point_to(next.name);
@@ -70,14 +70,14 @@ Task<Result<bool>> StubTree::show(std::shared_ptr<const catalog::Catalog> catalo
       (void)co_await writes_->run(job);
       co_return tl::unexpected<Error>(std::move(written).error().within("the stubs of /servers"));
     }
-    shown_ = std::move(of);
+    visible_ = std::move(of);
     changed = true;
-    kept_.push_back(std::move(next));
-    if (kept_.size() <= kKept) continue;
-    auto job = [folder = folder_.get(), name = kept_.front().name] {
+    saved_generations_.push_back(std::move(next));
+    if (saved_generations_.size() <= kSaved) continue;
+    auto job = [folder = folder_.get(), name = saved_generations_.front().name] {
       return remove_tree_beneath(folder, RelativePath::known(name));
     };
-    kept_.pop_front();
+    saved_generations_.pop_front();
     auto removed = co_await writes_->run(job);
     if (!removed) log_warning("stubs of /servers: {}", removed.error().what);
   }
@@ -86,47 +86,48 @@ Task<Result<bool>> StubTree::show(std::shared_ptr<const catalog::Catalog> catalo
 
 // The job uses copies and data that does not change, as it may outlive this task. It does not outlive the tree.
 Task<Result<>> StubTree::write(std::shared_ptr<const catalog::Catalog> catalog, Generation& next) {
-  struct Made {
+  struct StubFiles {
     std::shared_ptr<const catalog::StubIndex> index;
     Digests digests;
   };
-  auto made = std::make_shared<Made>();
-  auto before = kept_.empty() ? Generation{} : kept_.back();
-  auto job = [made, catalog, before, name = next.name, folder = folder_.get(), thread = writes_.get()]() -> Result<> {
-    made->index = std::make_shared<catalog::StubIndex>(catalog);
+  auto created = std::make_shared<StubFiles>();
+  auto before = saved_generations_.empty() ? Generation{} : saved_generations_.back();
+  auto job = [created, catalog, before, name = next.name, folder = folder_.get(),
+              thread = writes_.get()]() -> Result<> {
+    created->index = std::make_shared<catalog::StubIndex>(catalog);
     TRY(Fd top, make_folder(folder, name));
     for (const catalog::StubFile& file : catalog::StubIndex::root())
       CHECKED(write_stub(top.get(), file.path, file.content));
-    for (size_t server = 0; server < made->index->servers(); server++) {
+    for (size_t server = 0; server < created->index->servers(); server++) {
       if (thread->is_ending()) return fail(Code::unavailable, "the daemon ends");
-      CHECKED(write_server(*thread, *made->index, server, folder, top.get(), before, made->digests));
+      CHECKED(write_server(*thread, *created->index, server, folder, top.get(), before, created->digests));
     }
     return {};
   };
   auto written = co_await writes_->run(job);
-  if (wanted_ == catalog) index_ = made->index;
-  next.digests = std::move(made->digests);
+  if (requested_ == catalog) index_ = created->index;
+  next.digests = std::move(created->digests);
   co_return written;
 }
 
 Result<> StubTree::write_server(const WorkerThread& thread, const catalog::StubIndex& index, size_t server, int folder,
                                 int top, const Generation& before, Digests& digests) {
   const std::string& name = index.folder(server);
-  TRY(Fd made, make_folder(top, name));
+  TRY(Fd created, make_folder(top, name));
   std::string& digest = digests[name] = skills::digest_of(index.source(server));
   if (const auto old = before.digests.find(name); old != before.digests.end() && old->second == digest) {
     Fd from(::openat(folder, (before.name + "/" + name).c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (from) return link_files(from.get(), made.get());
+    if (from) return link_files(from.get(), created.get());
   }
   return index.make(server, [&](const catalog::StubFile& file) -> Result<> {
     if (thread.is_ending()) return fail(Code::unavailable, "the daemon ends");
-    return write_stub(made.get(), file.path.substr(name.size() + 1), file.content);
+    return write_stub(created.get(), file.path.substr(name.size() + 1), file.content);
   });
 }
 
 Task<Result<std::string>> StubTree::file(Work& work, Work::Owner owner, std::string path) {
   auto index = std::make_shared<std::shared_ptr<const catalog::StubIndex>>(index_);
-  auto catalog = wanted_;
+  auto catalog = requested_;
   if (!catalog) co_return fail(Code::not_found, "no upstream tools are known");
   std::function<Result<std::string>()> job = [index, catalog, path]() -> Result<std::string> {
     if (!*index) *index = std::make_shared<catalog::StubIndex>(catalog);
@@ -135,7 +136,7 @@ Task<Result<std::string>> StubTree::file(Work& work, Work::Owner owner, std::str
     return std::move(file->content);
   };
   auto content = co_await work.run(std::move(owner), 0, std::move(job));
-  if (!index_ && wanted_ == catalog) index_ = *index;
+  if (!index_ && requested_ == catalog) index_ = *index;
   co_return content;
 }
 

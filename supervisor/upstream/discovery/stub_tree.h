@@ -5,7 +5,7 @@
 // A separate thread of low priority makes and writes the files, so no request waits for them. An import in a jail asks
 // for its file with file() until the files are written, and in jails that are older than the files. The files of a
 // server that did not change since the last generation become hard links. A jail sees the generation that it was built
-// with; the last kKept generations stay on disk for running jails. Source: the catalog. Used by: supervisor/daemon/,
+// with; the last kSaved generations stay on disk for running jails. Source: the catalog. Used by: supervisor/daemon/,
 // stub_file.cc; jails mount the files in jail/init/root.cc. Errors: those of the file system; `current` then does not
 // change.
 #pragma once
@@ -25,7 +25,7 @@ namespace discovery {
 
 class StubTree {
  public:
-  static constexpr size_t kKept = 4;
+  static constexpr size_t kSaved = 4;
   // `folder`: the template's servers/, which the daemon owns (O_PATH is enough). The loop must outlive the tree.
   // Errors: internal, no thread can be made.
   static Result<std::unique_ptr<StubTree>> start(Loop& loop, Fd folder);
@@ -51,11 +51,11 @@ class StubTree {
 
   Fd folder_;
   std::shared_ptr<const catalog::StubIndex> index_;  // of wanted_; nullptr: not made yet
-  std::shared_ptr<const catalog::Catalog> wanted_, shown_;
+  std::shared_ptr<const catalog::Catalog> requested_, visible_;
   bool writing_ = false;
   uint64_t generations_ = 0;
-  std::deque<Generation> kept_;           // oldest first
-  std::unique_ptr<WorkerThread> writes_;  // last, so that it ends before the data that its jobs use
+  std::deque<Generation> saved_generations_;  // oldest first
+  std::unique_ptr<WorkerThread> writes_;      // last, so that it ends before the data that its jobs use
 };
 
 }  // namespace discovery

@@ -42,9 +42,9 @@ class StubsPart final : public Part, public Beginner, public Drainer {
   // Writes the stubs of the current catalog. If they changed, other jails wait instead: the former ones hold the old
   // stubs.
   Task<> show() {
-    auto shown = co_await stubs_->show(discovery_.current());
-    if (!shown) log_warning("{}", shown.error().what);
-    if (shown && *shown) pool_.renew();
+    auto visible = co_await stubs_->show(discovery_.current());
+    if (!visible) log_warning("{}", visible.error().what);
+    if (visible && *visible) pool_.renew();
   }
 
   std::unique_ptr<StubTree> stubs_;

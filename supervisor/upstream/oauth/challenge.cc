@@ -95,16 +95,16 @@ std::optional<Challenge> bearer_challenge(const http::ReplyHead& head) {
 std::vector<std::string> split_scopes(std::string_view text) {
   std::vector<std::string> scopes;
   while (!(text = trimmed(text)).empty() && scopes.size() < kMaxSplitScopes) {
-    const std::string_view one = text.substr(0, text.find(' '));
-    if (is_scope(one) && std::find(scopes.begin(), scopes.end(), one) == scopes.end()) scopes.emplace_back(one);
-    text.remove_prefix(one.size());
+    const std::string_view name = text.substr(0, text.find(' '));
+    if (is_scope(name) && std::find(scopes.begin(), scopes.end(), name) == scopes.end()) scopes.emplace_back(name);
+    text.remove_prefix(name.size());
   }
   return scopes;
 }
 
 std::string join_scopes(const std::vector<std::string>& scopes) {
   std::string all;
-  for (const auto& one : scopes) all += (all.empty() ? "" : " ") + one;
+  for (const auto& scope : scopes) all += (all.empty() ? "" : " ") + scope;
   return all;
 }
 

@@ -43,9 +43,9 @@ Task<> LoginBook::read() {
   const auto done = co_await run(job);
   if (!done) log_warning("logins at upstream servers cannot be read: {}", done.error().what);
   for (const auto& problem : logins->problems) log_warning("a login at an upstream server is not used: {}", problem);
-  known_.merge(logins->all);
+  tokens_.merge(logins->all);
   is_read_ = true;
-  for (const auto& one : std::exchange(waiting_, {})) one.resolve();
+  for (const auto& item : std::exchange(waiting_, {})) item.resolve();
 }
 
 Task<> LoginBook::ready() {
@@ -56,18 +56,18 @@ Task<> LoginBook::ready() {
 }
 
 const Tokens* LoginBook::find(const LoginName& name) const {
-  const auto found = known_.find(name);
-  return found == known_.end() ? nullptr : &found->second;
+  const auto it = tokens_.find(name);
+  return it == tokens_.end() ? nullptr : &it->second;
 }
 
 size_t LoginBook::count_of(std::string_view server) const {
   return static_cast<size_t>(
-      std::count_if(known_.begin(), known_.end(), [server](const auto& one) { return one.first.first == server; }));
+      std::count_if(tokens_.begin(), tokens_.end(), [server](const auto& item) { return item.first.first == server; }));
 }
 
 std::vector<std::string> LoginBook::owners_of(std::string_view server) const {
   std::vector<std::string> all;
-  for (const auto& [name, tokens] : known_)
+  for (const auto& [name, tokens] : tokens_)
     if (name.first == server && !name.second.empty()) all.push_back(name.second);
   return all;
 }
@@ -75,14 +75,14 @@ std::vector<std::string> LoginBook::owners_of(std::string_view server) const {
 Task<Result<>> LoginBook::keep(LoginName name, Tokens tokens) {
   auto shared = std::make_shared<const Tokens>(tokens);
   const WorkerThread::Job job = [files = files_, name, shared] { return files->write(name, *shared); };
-  known_.insert_or_assign(std::move(name), std::move(tokens));  // first: a removal meanwhile must find it
+  tokens_.insert_or_assign(std::move(name), std::move(tokens));  // first: a removal meanwhile must find it
   auto written = co_await run(job);
   co_return written;
 }
 
 Task<Result<bool>> LoginBook::remove(LoginName name) {
   co_await ready();  // else what is read later would come back
-  const bool was_there = known_.erase(name) > 0;
+  const bool was_there = tokens_.erase(name) > 0;
   const WorkerThread::Job job = [files = files_, name] { return files->remove(name); };
   auto removed = co_await run(job);
   if (!removed) co_return tl::unexpected<Error>(std::move(removed).error());
@@ -91,7 +91,7 @@ Task<Result<bool>> LoginBook::remove(LoginName name) {
 
 std::vector<LoginName> LoginBook::of_owner(std::string_view owner) const {
   std::vector<LoginName> all;
-  for (const auto& [name, tokens] : known_)
+  for (const auto& [name, tokens] : tokens_)
     if (name.second == owner) all.push_back(name);
   return all;
 }
@@ -100,7 +100,7 @@ Task<Result<std::string>> LoginBook::read_secret(std::string path) {
   auto text = std::make_shared<std::string>();
   const WorkerThread::Job job = [text, path]() -> Result<> {
     Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-    auto read = fd ? read_whole(fd.get(), kMaxSecretBytes) : Result<std::string>(fail_errno(errno, "open"));
+    auto read = fd ? read_complete(fd.get(), kMaxSecretBytes) : Result<std::string>(fail_errno(errno, "open"));
     if (!read)
       return fail(Code::unavailable,
                   fmt::format("the client secret cannot be read from {}: {}", path, read.error().what),

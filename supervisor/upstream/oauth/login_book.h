@@ -63,7 +63,7 @@ class LoginBook {
   WorkerThread* disk_;  // nullptr: closed
   std::shared_ptr<const LoginFiles> files_;
   std::shared_ptr<http::HttpClient> http_;
-  std::map<LoginName, Tokens> known_;
+  std::map<LoginName, Tokens> tokens_;
   bool is_read_ = false;
   std::vector<OneShot<>::Resolver> waiting_;
   std::optional<Scope> renewals_;  // last: cancelled first

@@ -69,7 +69,7 @@ Result<std::vector<std::string>> names_in(int folder, const RelativePath& path) 
 
 Result<Tokens> read_file(int folder, const RelativePath& path, const LoginName& name, const SealKey& key) {
   TRY(const Fd file, open_regular_beneath(folder, path, O_RDONLY));
-  TRY(const std::string sealed, read_whole(file.get(), kMaxFileBytes));
+  TRY(const std::string sealed, read_complete(file.get(), kMaxFileBytes));
   TRY(std::string text, unseal(sealed, name, key));
   auto tokens = parse_tokens(text);
   sodium_memzero(text.data(), text.size());

@@ -39,19 +39,19 @@ std::string s256(const std::string& verifier) {
   return base64url(hash.data(), hash.size());
 }
 
-bool is_equal(const std::string& one, const std::string& other) {
-  return one.size() == other.size() && sodium_memcmp(one.data(), other.data(), one.size()) == 0;
+bool is_equal(const std::string& a, const std::string& b) {
+  return a.size() == b.size() && sodium_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
 std::string parameter(const std::map<std::string, std::string>& query, const char* name) {
-  const auto found = query.find(name);
-  return found == query.end() ? std::string() : found->second;
+  const auto it = query.find(name);
+  return it == query.end() ? std::string() : it->second;
 }
 
 Error refused_login(const std::map<std::string, std::string>& query) {
-  std::string what = "the authorization server refuses the login: " + printable(parameter(query, "error"), 64);
-  if (const auto why = parameter(query, "error_description"); !why.empty()) what += " (" + printable(why, 200) + ")";
-  return Error{Code::denied, 0, std::move(what), "", ""};
+  std::string message = "the authorization server refuses the login: " + printable(parameter(query, "error"), 64);
+  if (const auto why = parameter(query, "error_description"); !why.empty()) message += " (" + printable(why, 200) + ")";
+  return Error{Code::denied, 0, std::move(message), "", ""};
 }
 
 }  // namespace
@@ -62,8 +62,8 @@ struct Logins::Pending {
   Discovered discovered;
   ClientIdentity identity;
   Monotonic::time_point since = Monotonic::now();
-  bool has_begun = false;  // its page is known
-  bool is_used = false;    // its code was sent
+  bool was_started = false;  // its page is known
+  bool is_used = false;      // its code was sent
 
   // The code, if the redirect belongs to this login.
   Result<std::string> code_of(const std::string& redirected) const {
@@ -96,11 +96,11 @@ Logins::~Logins() {
 }
 
 std::shared_ptr<TokenSource> Logins::source(const TokenTarget& target, const std::string& owner) {
-  Source& one = sources_[{target.server, owner}];
-  const bool is_same = one.source && one.target.url == target.url && one.target.settings == target.settings &&
-                       one.target.authorities == target.authorities && one.target.headers == target.headers;
-  if (!is_same) one = {target, std::make_shared<TokenSource>(book_, target, owner, std::move(one.source))};
-  return one.source;
+  Source& item = sources_[{target.server, owner}];
+  const bool is_same = item.source && item.target.url == target.url && item.target.settings == target.settings &&
+                       item.target.authorities == target.authorities && item.target.headers == target.headers;
+  if (!is_same) item = {target, std::make_shared<TokenSource>(book_, target, owner, std::move(item.source))};
+  return item.source;
 }
 
 const Tokens* Logins::login(const TokenTarget& target, const std::string& owner) {
@@ -112,9 +112,9 @@ const Tokens* Logins::login(const TokenTarget& target, const std::string& owner)
 // daemon register many clients there.
 Result<> Logins::take_place(const std::string& id, std::shared_ptr<Pending> pending) {
   const auto now = Monotonic::now();
-  std::erase_if(pending_, [now](const auto& one) { return now - one.second->since > kLoginLimit; });
+  std::erase_if(pending_, [now](const auto& item) { return now - item.second->since > kLoginLimit; });
   const auto of_owner = std::count_if(pending_.begin(), pending_.end(),
-                                      [&](const auto& one) { return one.second->owner == pending->owner; });
+                                      [&](const auto& item) { return item.second->owner == pending->owner; });
   if (static_cast<size_t>(of_owner) >= kMaxPendingOfOwner || pending_.size() >= kMaxPending)
     return fail(Code::exhausted, "too many logins were begun and not finished",
                 "finish one of them, or log out, or try again in 10 minutes");
@@ -122,8 +122,8 @@ Result<> Logins::take_place(const std::string& id, std::shared_ptr<Pending> pend
   return {};
 }
 
-Task<Result<BegunLogin>> Logins::begin(TokenTarget target, std::string owner, std::string redirect,
-                                       std::vector<std::string> scopes) {
+Task<Result<PendingLogin>> Logins::begin(TokenTarget target, std::string owner, std::string redirect,
+                                         std::vector<std::string> scopes) {
   if (target.settings.grant == OAuthSettings::Grant::client_credentials)
     co_return fail(Code::invalid,
                    fmt::format("the daemon logs in to '{}' by itself (client_credentials)", target.server));
@@ -142,9 +142,9 @@ Task<Result<BegunLogin>> Logins::begin(TokenTarget target, std::string owner, st
     co_return tl::unexpected<Error>(std::move(page).error());
   }
   if (!pending_.contains(id)) co_return fail(Code::denied, "the login was ended by a logout", "begin again");
-  pending->has_begun = true;
-  BegunLogin begun{id, *std::move(page)};
-  co_return begun;
+  pending->was_started = true;
+  PendingLogin login{id, *std::move(page)};
+  co_return login;
 }
 
 // The URL of the page on which the person logs in.
@@ -182,12 +182,12 @@ Task<Result<std::string>> Logins::prepare(std::shared_ptr<Pending> pending, std:
 }
 
 Task<Result<>> Logins::finish(std::string id, LoginName name, std::string redirected) {
-  const auto found = pending_.find(id);
-  const bool is_own = found != pending_.end() && found->second->target.server == name.first &&
-                      found->second->owner == name.second && !found->second->is_used && found->second->has_begun &&
-                      Monotonic::now() - found->second->since <= kLoginLimit;
+  const auto it = pending_.find(id);
+  const bool is_own = it != pending_.end() && it->second->target.server == name.first &&
+                      it->second->owner == name.second && !it->second->is_used && it->second->was_started &&
+                      Monotonic::now() - it->second->since <= kLoginLimit;
   if (!is_own) co_return fail(Code::not_found, "no such login is under way", "begin again");
-  const auto pending = found->second;
+  const auto pending = it->second;
   CO_TRY(std::string code, pending->code_of(redirected));
   pending->is_used = true;
   CO_TRY(const auto http, book_->http());
@@ -195,23 +195,23 @@ Task<Result<>> Logins::finish(std::string id, LoginName name, std::string redire
   auto tokens =
       co_await tokens_by_code(*http, pending->target, pending->discovered, pending->identity, std::move(grant));
   // A logout, or the removal of the tenant, has taken the entry meanwhile.
-  const bool is_wanted = std::erase_if(pending_, [&](const auto& one) { return one.second == pending; }) > 0;
+  const bool is_wanted = std::erase_if(pending_, [&](const auto& item) { return item.second == pending; }) > 0;
   if (!is_wanted) co_return fail(Code::denied, "the login was ended by a logout before it was done", "begin again");
   if (!tokens) {
     tokens.error().rule.clear();
     co_return tl::unexpected<Error>(std::move(tokens).error());
   }
-  auto kept = co_await book_->keep(std::move(name), *std::move(tokens));
-  if (!kept)
+  auto saved = co_await book_->keep(std::move(name), *std::move(tokens));
+  if (!saved)
     co_return tl::unexpected<Error>(
-        std::move(kept).error().within("the login works until the daemon ends; it is not stored"));
+        std::move(saved).error().within("the login works until the daemon ends; it is not stored"));
   co_return Result<>{};
 }
 
 Task<Result<Logout>> Logins::log_out(TokenTarget target, std::string owner) {
   LoginName name(target.server, std::move(owner));
-  std::erase_if(pending_, [&name](const auto& one) {
-    return one.second->target.server == name.first && one.second->owner == name.second;
+  std::erase_if(pending_, [&name](const auto& item) {
+    return item.second->target.server == name.first && item.second->owner == name.second;
   });
   co_await book_->ready();
   Tokens former;
@@ -246,8 +246,8 @@ Task<> Logins::forget(std::shared_ptr<LoginBook> book, LoginName name, std::opti
 }
 
 void Logins::forget_owner(const std::string& owner, const std::vector<TokenTarget>& targets) {
-  std::erase_if(pending_, [&owner](const auto& one) { return one.second->owner == owner; });
-  std::erase_if(sources_, [&owner](const auto& one) { return one.first.second == owner; });
+  std::erase_if(pending_, [&owner](const auto& item) { return item.second->owner == owner; });
+  std::erase_if(sources_, [&owner](const auto& item) { return item.first.second == owner; });
   tasks_.spawn(forget_all(book_, owner, targets));
 }
 
@@ -259,8 +259,9 @@ Task<> Logins::forget_all(std::shared_ptr<LoginBook> book, std::string owner, st
     if (!book->find(name)) names.push_back(std::move(name));
   }
   for (auto& name : names) {
-    const auto target = std::find_if(targets.begin(), targets.end(),
-                                     [&name](const TokenTarget& one) { return one.server == name.first; });
+    const auto target = std::find_if(targets.begin(), targets.end(), [&name](const TokenTarget& token_target) {
+      return token_target.server == name.first;
+    });
     tasks_.spawn(forget(book, std::move(name), target == targets.end() ? std::nullopt : std::optional(*target)));
   }
 }

@@ -17,7 +17,7 @@
 namespace oauth {
 
 // What a command line needs to show.
-struct BegunLogin {
+struct PendingLogin {
   std::string id;   // for finish()
   std::string url;  // for the browser
 };
@@ -40,8 +40,8 @@ class Logins {
   const Tokens* login(const TokenTarget& target, const std::string& owner);
 
   // `redirect`: http://127.0.0.1:PORT/PATH. `scopes`: those of the settings if empty.
-  Task<Result<BegunLogin>> begin(TokenTarget target, std::string owner, std::string redirect,
-                                 std::vector<std::string> scopes);
+  Task<Result<PendingLogin>> begin(TokenTarget target, std::string owner, std::string redirect,
+                                   std::vector<std::string> scopes);
   // `redirected`: the whole URL that the browser was sent to. A login can be finished once.
   Task<Result<>> finish(std::string id, LoginName name, std::string redirected);
   // Deletes the tokens here, and then revokes them at the authorization server, if that can be done within 5 s.

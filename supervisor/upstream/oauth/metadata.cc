@@ -24,10 +24,10 @@ Result<Json> read_document(std::string_view text) {
 
 std::vector<std::string> texts_in(const Json& object, const char* key) {
   std::vector<std::string> all;
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_array()) return all;
-  for (const Json& one : *found)
-    if (one.is_string() && all.size() < kMaxListed) all.push_back(one.get<std::string>());
+  const auto it = object.find(key);
+  if (it == object.end() || !it->is_array()) return all;
+  for (const Json& item : *it)
+    if (item.is_string() && all.size() < kMaxListed) all.push_back(item.get<std::string>());
   return all;
 }
 
@@ -40,17 +40,17 @@ Result<std::string> endpoint_in(const Json& object, const char* key, PlainHttp p
 }
 
 bool flag_in(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && *found == true;
+  const auto it = object.find(key);
+  return it != object.end() && *it == true;
 }
 
 }  // namespace
 
-bool is_same_issuer(std::string_view named, std::string_view wanted) {
+bool is_same_issuer(std::string_view named, std::string_view requested) {
   const auto without_slash = [](std::string_view url) {
     return url.ends_with('/') ? url.substr(0, url.size() - 1) : url;
   };
-  return without_slash(named) == without_slash(wanted);
+  return without_slash(named) == without_slash(requested);
 }
 
 Result<ProtectedResource> read_protected_resource(std::string_view text, std::string_view server_url) {

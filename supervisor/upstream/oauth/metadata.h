@@ -38,7 +38,7 @@ Result<ProtectedResource> read_protected_resource(std::string_view text, std::st
 // Whether two texts name one issuer. RFC 8414 wants the very same text. Servers of the world differ from it by a slash
 // at the end: Google's resource metadata names "https://accounts.google.com/", and the metadata there is of
 // "https://accounts.google.com".
-bool is_same_issuer(std::string_view named, std::string_view wanted);
+bool is_same_issuer(std::string_view named, std::string_view requested);
 // The document must be of `issuer`; the result has the issuer as the document writes it. If the MCP server named it,
 // and not the administrator, people and registrations go to that issuer's origin only.
 enum class NamedBy { administrator, server };

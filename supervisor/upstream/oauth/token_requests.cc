@@ -31,29 +31,29 @@ Error of_server(Error error, const std::string& issuer) {
 // A form that this client sends, with its credentials.
 http::ClientRequest form_request(const TokenTarget& target, const std::string& url, const ClientIdentity& identity,
                                  FormFields form) {
-  http::ClientRequest what = request_to(target, url);
-  what.method = "POST";
-  what.only_once = true;  // a code or a rotated refresh token is good for one use
-  what.headers.emplace_back("Content-Type", "application/x-www-form-urlencoded");
-  what.headers.emplace_back("Accept", "application/json");
+  http::ClientRequest request = request_to(target, url);
+  request.method = "POST";
+  request.only_once = true;  // a code or a rotated refresh token is good for one use
+  request.headers.emplace_back("Content-Type", "application/x-www-form-urlencoded");
+  request.headers.emplace_back("Accept", "application/json");
   if (identity.method == kBasic) {
     const std::string pair = form_encoded(identity.id) + ":" + form_encoded(identity.secret);
-    what.headers.emplace_back("Authorization", "Basic " + to_base64(pair));
+    request.headers.emplace_back("Authorization", "Basic " + to_base64(pair));
   } else {
     form.emplace_back("client_id", identity.id);
     if (identity.method == kPostSecret) form.emplace_back("client_secret", identity.secret);
   }
-  what.body = write_form(form);
-  return what;
+  request.body = write_form(form);
+  return request;
 }
 
 Task<Result<Tokens>> ask(http::HttpClient& client, const TokenTarget& target, Tokens tokens, FormFields form,
-                         std::vector<std::string> asked) {
+                         std::vector<std::string> requested) {
   form.emplace_back("resource", tokens.resource);
-  http::ClientRequest what = form_request(target, tokens.token_endpoint, tokens.client, std::move(form));
-  auto reply = co_await client.fetch(std::move(what));
+  http::ClientRequest request = form_request(target, tokens.token_endpoint, tokens.client, std::move(form));
+  auto reply = co_await client.fetch(std::move(request));
   if (!reply) co_return tl::unexpected<Error>(of_server(std::move(reply).error(), tokens.issuer));
-  auto read = read_token_reply(*reply, asked, tokens);
+  auto read = read_token_reply(*reply, requested, tokens);
   if (!read) co_return tl::unexpected<Error>(of_server(std::move(read).error(), tokens.issuer));
   co_return tokens;
 }
@@ -100,13 +100,13 @@ Task<Result<ClientIdentity>> register_client(http::HttpClient& client, const Tok
   body["application_type"] = "native";
   body["token_endpoint_auth_method"] = method;
   if (!discovered.scopes.empty()) body["scope"] = join_scopes(discovered.scopes);
-  http::ClientRequest what = request_to(target, server.registration_endpoint);
-  what.method = "POST";
-  what.only_once = true;
-  what.headers.emplace_back("Content-Type", "application/json");
-  what.headers.emplace_back("Accept", "application/json");
-  what.body = dump_json(body);
-  auto reply = co_await client.fetch(std::move(what));
+  http::ClientRequest request = request_to(target, server.registration_endpoint);
+  request.method = "POST";
+  request.only_once = true;
+  request.headers.emplace_back("Content-Type", "application/json");
+  request.headers.emplace_back("Accept", "application/json");
+  request.body = dump_json(body);
+  auto reply = co_await client.fetch(std::move(request));
   if (!reply) co_return tl::unexpected<Error>(of_server(std::move(reply).error(), server.issuer));
   auto identity = read_registration(*reply);
   if (!identity) co_return tl::unexpected<Error>(of_server(std::move(identity).error(), server.issuer));
@@ -147,9 +147,9 @@ Task<Result<>> revoke_tokens(http::HttpClient& client, const TokenTarget& target
   const bool has_refresh = !tokens.refresh.empty();
   FormFields form{{"token", has_refresh ? tokens.refresh : tokens.access},
                   {"token_type_hint", has_refresh ? "refresh_token" : "access_token"}};
-  http::ClientRequest what = form_request(target, tokens.revocation_endpoint, tokens.client, std::move(form));
-  what.limit = what.connect = kRevocationLimit;
-  auto reply = co_await client.fetch(std::move(what));
+  http::ClientRequest request = form_request(target, tokens.revocation_endpoint, tokens.client, std::move(form));
+  request.limit = request.connect = kRevocationLimit;
+  auto reply = co_await client.fetch(std::move(request));
   if (!reply) co_return tl::unexpected<Error>(of_server(std::move(reply).error(), tokens.issuer));
   auto read = read_revocation_reply(*reply);
   if (!read) co_return tl::unexpected<Error>(of_server(std::move(read).error(), tokens.issuer));

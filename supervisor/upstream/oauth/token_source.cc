@@ -58,8 +58,8 @@ std::string TokenSource::more_scopes_hint(const std::vector<std::string>& scopes
   if (scopes.empty()) return "warder servers login " + target_.server + " --scope SCOPE, if you want to allow it";
   const Tokens* tokens = login();
   std::vector<std::string> all = tokens ? tokens->scopes : std::vector<std::string>();
-  for (const auto& one : scopes)
-    if (std::find(all.begin(), all.end(), one) == all.end()) all.push_back(one);
+  for (const auto& scope : scopes)
+    if (std::find(all.begin(), all.end(), scope) == all.end()) all.push_back(scope);
   return fmt::format("warder servers login {} --scope '{}', if you want to allow it", target_.server, join_scopes(all));
 }
 
@@ -125,7 +125,7 @@ Task<> TokenSource::renew(std::shared_ptr<TokenSource> source) {
   source->last_ = std::move(result);
   source->renewed_at_ = Monotonic::now();
   source->is_renewing_ = false;
-  for (const auto& one : std::exchange(source->waiting_, {})) one.resolve();
+  for (const auto& item : std::exchange(source->waiting_, {})) item.resolve();
 }
 
 Task<Result<>> TokenSource::renew_login() {
@@ -148,8 +148,9 @@ Task<Result<>> TokenSource::renew_login() {
     co_return tl::unexpected<Error>(std::move(error));
   }
   if (!is_same) co_return Result<>{};
-  auto kept = co_await book_->keep(name_, *std::move(fresh));
-  if (!kept) log_warning("upstream server {}: the renewed login is not stored: {}", target_.server, kept.error().what);
+  auto saved = co_await book_->keep(name_, *std::move(fresh));
+  if (!saved)
+    log_warning("upstream server {}: the renewed login is not stored: {}", target_.server, saved.error().what);
   co_return Result<>{};
 }
 

@@ -38,28 +38,27 @@ bool is_bearer_type(std::string_view type) {
 }
 
 // The reply says why; only the fields of RFC 6749 are shown, never the body.
-Error refusal(const http::HttpReply& reply, std::string_view what) {
+Error refusal(const http::HttpReply& reply, std::string_view subject) {
   const auto document = parse_json(reply.body, kReplyDepth);
-  Error error{Code::unavailable, 0, fmt::format("{}: HTTP status {}", what, reply.head.status), "", ""};
+  Error error{Code::unavailable, 0, fmt::format("{}: HTTP status {}", subject, reply.head.status), "", ""};
   if (!document || !document->is_object()) return error;
   const std::string code = text_member(*document, "error");
   if (code.empty() || !is_visible_text(code)) return error;
   error.code = Code::denied;
   error.rule = printable(code, 64);
-  error.what = fmt::format("{}: {}", what, error.rule);
+  error.what = fmt::format("{}: {}", subject, error.rule);
   if (const std::string why = text_member(*document, "error_description"); !why.empty())
     error.what += " (" + printable(why, kShownDescription) + ")";
   return error;
 }
 
 Result<int64_t> life_of(const Json& document) {
-  const auto found = document.find("expires_in");
-  if (found == document.end() || found->is_null()) return 0;
-  const bool is_good = found->is_number_integer() && found->get<int64_t>() > 0;
-  if (!is_good && !(found->is_number_unsigned() && found->get<uint64_t>() > 0))
+  const auto it = document.find("expires_in");
+  if (it == document.end() || it->is_null()) return 0;
+  const bool is_good = it->is_number_integer() && it->get<int64_t>() > 0;
+  if (!is_good && !(it->is_number_unsigned() && it->get<uint64_t>() > 0))
     return fail(Code::denied, "its token has a wrong expires_in");
-  const uint64_t life =
-      found->is_number_unsigned() ? found->get<uint64_t>() : static_cast<uint64_t>(found->get<int64_t>());
+  const uint64_t life = it->is_number_unsigned() ? it->get<uint64_t>() : static_cast<uint64_t>(it->get<int64_t>());
   return static_cast<int64_t>(std::min<uint64_t>(life, kMaxLife));
 }
 
@@ -67,7 +66,7 @@ Result<int64_t> life_of(const Json& document) {
 
 int64_t seconds_now() { return rights_now_ms() / 1000; }
 
-Result<> read_token_reply(const http::HttpReply& reply, const std::vector<std::string>& asked, Tokens& into) {
+Result<> read_token_reply(const http::HttpReply& reply, const std::vector<std::string>& request, Tokens& into) {
   if (reply.head.status != 200) return tl::unexpected<Error>(refusal(reply, "no token"));
   const auto document = parse_json(reply.body, kReplyDepth);
   if (!document || !document->is_object()) return fail(Code::denied, "its token reply is not a JSON object");
@@ -78,18 +77,18 @@ Result<> read_token_reply(const http::HttpReply& reply, const std::vector<std::s
   if (!is_visible_text(refresh)) return fail(Code::denied, "its token reply has no usable refresh_token");
   TRY(const int64_t life, life_of(*document));
   std::vector<std::string> scopes = split_scopes(text_member(*document, "scope"));
-  if (!asked.empty())
-    for (const auto& one : scopes)
-      if (std::find(asked.begin(), asked.end(), one) == asked.end())
+  if (!request.empty())
+    for (const auto& scope : scopes)
+      if (std::find(request.begin(), request.end(), scope) == request.end())
         return fail(Code::denied,
-                    fmt::format("its token has the scope '{}', which was not asked for", printable(one, 64)),
+                    fmt::format("its token has the scope '{}', which was not asked for", printable(scope, 64)),
                     "write all scopes that you want into `oauth.scopes`");
   into.access = std::move(access);
   if (!refresh.empty()) into.refresh = std::move(refresh);
   if (!scopes.empty())
     into.scopes = std::move(scopes);
   else if (into.scopes.empty())
-    into.scopes = asked;
+    into.scopes = request;
   into.expires_at = life > 0 ? seconds_now() + life : 0;
   return {};
 }

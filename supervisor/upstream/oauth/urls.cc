@@ -44,11 +44,11 @@ Result<std::string> unescaped(std::string_view text) {
 }  // namespace
 
 Result<> check_endpoint(std::string_view url, PlainHttp plain) {
-  TRY(const auto place, http::parse_url(url));
+  TRY(const auto position, http::parse_url(url));
   if (url.find('#') != url.npos) return fail(Code::invalid, "the URL has a fragment");
-  if (place.secure) return {};
-  const bool is_v6 = place.host.find(':') != std::string::npos;
-  const std::string host = is_v6 ? "[" + place.host + "]" : lower_case(place.host);
+  if (position.secure) return {};
+  const bool is_v6 = position.host.find(':') != std::string::npos;
+  const std::string host = is_v6 ? "[" + position.host + "]" : lower_case(position.host);
   if (plain == PlainHttp::loopback && is_loopback_host(host)) return {};
   return fail(Code::invalid, "the URL is not https");
 }
@@ -58,11 +58,11 @@ PlainHttp plain_for(std::string_view server_url) {
 }
 
 std::string origin_of(std::string_view url) {
-  const auto place = http::parse_url(url);
-  if (!place) return {};
-  const bool is_v6 = place->host.find(':') != std::string::npos;
-  const std::string host = lower_case(place->host);
-  return (place->secure ? "https://" : "http://") + (is_v6 ? "[" + host + "]" : host) + ":" + place->port;
+  const auto position = http::parse_url(url);
+  if (!position) return {};
+  const bool is_v6 = position->host.find(':') != std::string::npos;
+  const std::string host = lower_case(position->host);
+  return (position->secure ? "https://" : "http://") + (is_v6 ? "[" + host + "]" : host) + ":" + position->port;
 }
 
 std::string path_of_url(std::string_view url) {
@@ -101,10 +101,10 @@ std::vector<std::string> resource_metadata_places(std::string_view server_url) {
 
 std::vector<std::string> issuer_metadata_places(std::string_view issuer) {
   const std::string origin(written_origin(issuer)), path = path_of_url(issuer);
-  std::vector<std::string> places = {origin + "/.well-known/oauth-authorization-server" + path,
-                                     origin + "/.well-known/openid-configuration" + path};
-  if (!path.empty()) places.push_back(origin + path + "/.well-known/openid-configuration");
-  return places;
+  std::vector<std::string> positions = {origin + "/.well-known/oauth-authorization-server" + path,
+                                        origin + "/.well-known/openid-configuration" + path};
+  if (!path.empty()) positions.push_back(origin + path + "/.well-known/openid-configuration");
+  return positions;
 }
 
 std::string write_form(const FormFields& fields) {

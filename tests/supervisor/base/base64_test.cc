@@ -37,7 +37,8 @@ TEST_CASE("bytes have one base64 text only, whatever else decodes", "[base64]") 
   size_t good = 0;
   for (size_t number = 0; number < tried.size() * tried.size() * tried.size() * tried.size(); number++) {
     std::string text = "Zm9v";
-    for (size_t left = number, i = 0; i < 4; i++, left /= tried.size()) text += tried[left % tried.size()];
+    for (size_t remaining = number, i = 0; i < 4; i++, remaining /= tried.size())
+      text += tried[remaining % tried.size()];
     auto bytes = from_base64(text);
     if (!bytes) continue;
     good++;

@@ -19,9 +19,9 @@ struct BusyTimeScene {
   }
   ~BusyTimeScene() { NamedWork::of_this_thread = nullptr; }
   // A turn with nothing but this.
-  void turn(LoopWork work, BusyTime::Span takes, const std::string& whom = "somebody") {
+  void turn(LoopWork work, BusyTime::Span takes, const std::string& recipient = "somebody") {
     {
-      const NamedWork named_work(work, &whom);
+      const NamedWork named_work(work, &recipient);
       now += takes;
     }
     time.end_turn();
@@ -33,9 +33,9 @@ struct BusyTimeScene {
 
 TEST_CASE("a turn is as long as all that was done between two waits", "[busy]") {
   BusyTimeScene scene;
-  const std::string one = "one";
+  const std::string name = "one";
   {
-    const NamedWork named_work(LoopWork::client_message, &one);
+    const NamedWork named_work(LoopWork::client_message, &name);
     now += 20ms;
   }
   now += 5ms;  // between two callbacks
@@ -58,9 +58,9 @@ TEST_CASE("a turn is as long as all that was done between two waits", "[busy]") 
 
 TEST_CASE("work within other work is its own, and for the same tenant unless it names one", "[busy]") {
   BusyTimeScene scene;
-  const std::string one = "one", two = "two";
+  const std::string name = "one", two = "two";
   {
-    const NamedWork outer(LoopWork::client_message, &one);
+    const NamedWork outer(LoopWork::client_message, &name);
     now += 3ms;
     {
       const NamedWork inner(LoopWork::arguments);
@@ -73,7 +73,7 @@ TEST_CASE("work within other work is its own, and for the same tenant unless it 
   CHECK(scene.time.longest().worked == 30ms);
   CHECK(scene.time.longest().whom == "one");
   {
-    const NamedWork outer(LoopWork::client_message, &one);
+    const NamedWork outer(LoopWork::client_message, &name);
     const NamedWork inner(LoopWork::arguments, &two);
     now += 40ms;
   }
@@ -88,8 +88,8 @@ TEST_CASE("many short pieces of one kind are what caused a turn, and nobody in p
     const NamedWork named_work(LoopWork::search, &whom[0]);
     now += 12ms;
   }
-  for (const std::string& one : whom) {
-    const NamedWork named_work(LoopWork::answer, &one);
+  for (const std::string& name : whom) {
+    const NamedWork named_work(LoopWork::answer, &name);
     now += 10ms;
   }
   scene.time.end_turn();
@@ -144,16 +144,16 @@ TEST_CASE("what was before forget() does not count, nor does the turn under way"
 
 TEST_CASE("names that do not end in the order in which they began cost the turn its names and nothing more", "[busy]") {
   BusyTimeScene scene;
-  std::optional<std::string> gone = "gone";
-  std::optional<NamedWork> held;
+  std::optional<std::string> removed = "gone";
+  std::optional<NamedWork> work;
   {
     const NamedWork named_work(LoopWork::search);
     now += 2ms;
-    held.emplace(LoopWork::answer, &*gone);  // as in a coroutine that is suspended
+    work.emplace(LoopWork::answer, &*removed);  // as in a coroutine that is suspended
     now += 2ms;
   }
-  held.reset();
-  gone.reset();
+  work.reset();
+  removed.reset();
   {
     const NamedWork named_work(LoopWork::bus);
     now += 20ms;
@@ -167,9 +167,9 @@ TEST_CASE("names that do not end in the order in which they began cost the turn 
 
 TEST_CASE("a loop counts its turns by itself, whatever calls it, and no other thread's", "[busy]") {
   Loop loop;
-  const std::string whom = "a tenant";
+  const std::string recipient = "a tenant";
   loop.defer([&] {
-    const NamedWork named_work(LoopWork::search, &whom);
+    const NamedWork named_work(LoopWork::search, &recipient);
     for (const auto until = Monotonic::now() + 2ms; Monotonic::now() < until;) {
     }
     loop.defer([&] { loop.stop(); });
@@ -181,7 +181,7 @@ TEST_CASE("a loop counts its turns by itself, whatever calls it, and no other th
   CHECK(longest.work == LoopWork::search);
   CHECK(longest.whom == "a tenant");
 
-  NamedWork outside(LoopWork::jail, &whom);  // no loop runs: nothing happens
+  NamedWork outside(LoopWork::jail, &recipient);  // no loop runs: nothing happens
   CHECK(NamedWork::of_this_thread == nullptr);
 }
 

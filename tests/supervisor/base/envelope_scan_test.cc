@@ -7,9 +7,9 @@ namespace {
 std::string id_of(std::string_view text, size_t piece) {
   EnvelopeScan scan;
   for (size_t at = 0; at < text.size(); at += piece) scan.feed(text.substr(at, piece));
-  const auto found = scan.found();
-  if (!found) return "none";
-  return (found->kind == EnvelopeScan::Kind::request ? "request " : "response ") + found->raw_id;
+  const auto match = scan.found();
+  if (!match) return "none";
+  return (match->kind == EnvelopeScan::Kind::request ? "request " : "response ") + match->raw_id;
 }
 
 }  // namespace

@@ -99,9 +99,9 @@ TEST_CASE("Fields refuses keys that nobody asked for and lists the known ones", 
 TEST_CASE("an unknown key is shown without its control bytes and not in full", "[fields]") {
   Json object = {{"\x1b[2J" + std::string(500, 'k'), 1}};
   Fields in(object, "");
-  const std::string what = in.done().error().what;
-  CHECK(what.substr(0, 7) == "\\x1b[2J");
-  CHECK(what.size() < 120);
+  const std::string subject = in.done().error().what;
+  CHECK(subject.substr(0, 7) == "\\x1b[2J");
+  CHECK(subject.size() < 120);
 }
 
 TEST_CASE("Fields says so when there is no object to read", "[fields]") {

@@ -173,12 +173,12 @@ TEST_CASE("a journal that takes nothing makes nobody wait, and a bounded number 
 TEST_CASE("the journal's stream is known by device and inode", "[log]") {
   int pair[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
-  const Fd one(pair[0]), other(pair[1]);
+  const Fd item(pair[0]), other(pair[1]);
   struct stat status {};
-  REQUIRE(::fstat(one.get(), &status) == 0);
+  REQUIRE(::fstat(item.get(), &status) == 0);
   const std::string name = std::to_string(status.st_dev) + ":" + std::to_string(status.st_ino);
-  CHECK(is_journal_stream(one.get(), name.c_str()));
+  CHECK(is_journal_stream(item.get(), name.c_str()));
   CHECK_FALSE(is_journal_stream(other.get(), name.c_str()));
-  CHECK_FALSE(is_journal_stream(one.get(), nullptr));
-  CHECK_FALSE(is_journal_stream(one.get(), ""));
+  CHECK_FALSE(is_journal_stream(item.get(), nullptr));
+  CHECK_FALSE(is_journal_stream(item.get(), ""));
 }

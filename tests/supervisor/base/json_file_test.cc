@@ -86,10 +86,10 @@ TEST_CASE("an error of a file has its line and column and a remedy", "[json]") {
 }
 
 TEST_CASE("what parse_json_file takes is JSON for parse_json, and other texts are refused by both", "[json]") {
-  const std::string whole = R"({"a": [1, -2.5e3, "x\n\u00e9"], "b": {"c": null, "d": [true, {}]}})";
-  for (size_t at = 0; at < whole.size(); at++) {
+  const std::string full = R"({"a": [1, -2.5e3, "x\n\u00e9"], "b": {"c": null, "d": [true, {}]}})";
+  for (size_t at = 0; at < full.size(); at++) {
     for (const char c : {'"', '{', '}', '[', ']', ',', ':', '0', '-', 'e', 't', '\\', ' ', '\n', '/'}) {
-      std::string text = whole;
+      std::string text = full;
       text[at] = c;
       CAPTURE(text);
       const auto strict = parse_json_file(text), plain = parse_json(text);

@@ -145,7 +145,7 @@ TEST_CASE("invalid UTF-8 inside of JSON is repaired on the way in", "[json]") {
 }
 
 TEST_CASE("whole_utf8_prefix cuts only a sequence that is not finished", "[json]") {
-  auto [text, whole] = GENERATE(table<std::string, size_t>({
+  auto [text, full] = GENERATE(table<std::string, size_t>({
       {"", 0},
       {"abc", 3},
       {"ab\xc3", 2},
@@ -159,7 +159,7 @@ TEST_CASE("whole_utf8_prefix cuts only a sequence that is not finished", "[json]
       {"ab\xe0\x80", 4},
   }));
   CAPTURE(text);
-  CHECK(whole_utf8_prefix(text) == whole);
+  CHECK(whole_utf8_prefix(text) == full);
 }
 
 TEST_CASE("strings are quoted so that every line reader sees one line", "[json]") {
@@ -179,13 +179,13 @@ TEST_CASE("strings are quoted so that every line reader sees one line", "[json]"
 TEST_CASE("quoting finds each special byte at each place of a word", "[json]") {
   // The scanner looks at eight bytes at a time.
   for (int c = 0; c < 256; c++) {
-    for (size_t place = 0; place < 17; place++) {
+    for (size_t index = 0; index < 17; index++) {
       std::string text(17, 'a');
-      text[place] = static_cast<char>(c);
+      text[index] = static_cast<char>(c);
       std::string valid = valid_utf8(text);
       const std::string quoted = in_quotes(text);
       if (Json::parse(quoted) != valid || quoted.find_first_of("\x7f\n") != quoted.npos)
-        FAIL("byte " << c << " at " << place << ": " << quoted);
+        FAIL("byte " << c << " at " << index << ": " << quoted);
     }
   }
 }

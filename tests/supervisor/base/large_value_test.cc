@@ -59,21 +59,21 @@ TEST_CASE("a large value is freed beside the loop by whoever held it last, a sma
   Loop loop;
   Work work(loop);
   const Blocked blocked(work, loop);
-  { const FreedBeside held(&work, lists(100)); }
-  { const FreedBeside held(&work, Json(std::string(1 << 20, 'x'))); }  // one piece of memory
-  { const FreedBeside held(nullptr, lists(100'000)); }
+  { const FreedBeside freed_beside(&work, lists(100)); }
+  { const FreedBeside freed_beside(&work, Json(std::string(1 << 20, 'x'))); }  // one piece of memory
+  { const FreedBeside freed_beside(nullptr, lists(100'000)); }
   CHECK(work.waiting() == blocked.before);
   {
-    FreedBeside held(&work, lists(100'000));
-    FreedBeside moved(std::move(held));
+    FreedBeside freed_beside(&work, lists(100'000));
+    FreedBeside moved(std::move(freed_beside));
     CHECK((*moved).size() == 100'000);
     CHECK(work.waiting() == blocked.before);
   }
   CHECK(work.waiting() == blocked.before + 1);  // once
   {
-    FreedBeside held(&work, lists(100'000));
-    const Json taken = std::move(*held);
-    CHECK(taken.size() == 100'000);
+    FreedBeside freed_beside(&work, lists(100'000));
+    const Json reserved = std::move(*freed_beside);
+    CHECK(reserved.size() == 100'000);
   }
   CHECK(work.waiting() == blocked.before + 1);
   Json rest = lists(100'000);

@@ -62,8 +62,8 @@ TEST_CASE("an owner that is alone has as much as it can use, and lets others in 
 TEST_CASE("while another one wants the loop, an owner has a third of it") {
   Shares all;
   std::chrono::microseconds used{0};
-  const auto began = time_now;
-  while (time_now - began < 3s) {
+  const auto started = time_now;
+  while (time_now - started < 3s) {
     all.use(*all.light, 10us);
     REQUIRE(all.may_use(*all.light));
     if (all.heavy->is_used_up()) {
@@ -83,14 +83,14 @@ TEST_CASE("ten that ask for more than their part leave the others a sixth") {
   std::vector<std::shared_ptr<LoopShare>> many;
   for (int i = 0; i < 10; i++) many.push_back(all.shares.of("heavy" + std::to_string(i)));
   std::chrono::microseconds used{0};
-  const auto began = time_now;
-  while (time_now - began < 6s) {
+  const auto started = time_now;
+  while (time_now - started < 6s) {
     all.use(*all.light, 10us);
     bool any = false;
-    for (const auto& one : many) {
-      if (one->is_used_up()) continue;
+    for (const auto& item : many) {
+      if (item->is_used_up()) continue;
       any = true;
-      all.use(*one, 300us);
+      all.use(*item, 300us);
       used += 300us;
     }
     if (!any) time_now += 1ms;

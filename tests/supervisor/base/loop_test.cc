@@ -357,8 +357,8 @@ TEST_CASE("a deadline counts from now, not from when the loop last looked", "[lo
 
 TEST_CASE("a descriptor closed by a task that woke in the same turn wakes nobody", "[loop]") {
   Loop loop;
-  Pipe one = make_pipe(), other = make_pipe();
-  auto first = AsyncFd::adopt(loop, std::move(one.read)).value();
+  Pipe pipe = make_pipe(), other = make_pipe();
+  auto first = AsyncFd::adopt(loop, std::move(pipe.read)).value();
   auto second = AsyncFd::adopt(loop, std::move(other.read)).value();
   int woken = 0;
   auto wait = [&woken](AsyncFd& mine, AsyncFd& its) -> Task<> {
@@ -369,7 +369,7 @@ TEST_CASE("a descriptor closed by a task that woke in the same turn wakes nobody
   Scope tasks(loop);
   tasks.spawn(wait(first, second));
   tasks.spawn(wait(second, first));
-  REQUIRE(::write(one.write.get(), "x", 1) == 1);
+  REQUIRE(::write(pipe.write.get(), "x", 1) == 1);
   REQUIRE(::write(other.write.get(), "x", 1) == 1);
   loop.run();  // ends: nobody waits for a descriptor that is open
   CHECK(woken == 1);
@@ -378,7 +378,7 @@ TEST_CASE("a descriptor closed by a task that woke in the same turn wakes nobody
 TEST_CASE("a descriptor may get the number of a closed one that another process keeps open", "[loop]") {
   Loop loop;
   Pipe old = make_pipe(), next = make_pipe();
-  const Fd kept(::dup(old.read.get()));  // the open file lives on, as with another process
+  const Fd saved(::dup(old.read.get()));  // the open file lives on, as with another process
   const int number = old.read.get();
   {
     auto closed = AsyncFd::adopt(loop, std::move(old.read)).value();

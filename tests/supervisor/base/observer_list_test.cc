@@ -9,7 +9,7 @@
 namespace {
 
 struct Ear {
-  std::function<void(int)> heard;
+  std::function<void(int)> received;
 };
 using Ears = ObserverList<Ear>;
 
@@ -17,11 +17,11 @@ using Ears = ObserverList<Ear>;
 
 TEST_CASE("every observer is called, in the order in which they were added", "[observers]") {
   Ears ears;
-  std::string heard;
-  auto first = ears.add({[&](int n) { heard += "a" + std::to_string(n); }});
-  auto second = ears.add({[&](int n) { heard += "b" + std::to_string(n); }});
-  ears.each([](const Ear& one) { one.heard(1); });
-  CHECK(heard == "a1b1");
+  std::string incoming;
+  auto first = ears.add({[&](int n) { incoming += "a" + std::to_string(n); }});
+  auto second = ears.add({[&](int n) { incoming += "b" + std::to_string(n); }});
+  ears.each([](const Ear& ear) { ear.received(1); });
+  CHECK(incoming == "a1b1");
 }
 
 TEST_CASE("an observer is called until its place ends, also after the place was moved", "[observers]") {
@@ -32,13 +32,13 @@ TEST_CASE("an observer is called until its place ends, also after the place was 
     auto goes = ears->add({[&](int n) { first += n; }});
     auto moves = ears->add({[&](int n) { second += n; }});
     stays = std::move(moves);
-    ears->each([](const Ear& one) { one.heard(1); });
+    ears->each([](const Ear& ear) { ear.received(1); });
   }
-  ears->each([](const Ear& one) { one.heard(1); });
+  ears->each([](const Ear& ear) { ear.received(1); });
   CHECK(first == 1);
   CHECK(second == 2);
   stays = ears->add({[&](int n) { first += n; }});  // the former place ends
-  ears->each([](const Ear& one) { one.heard(1); });
+  ears->each([](const Ear& ear) { ear.received(1); });
   CHECK(first == 2);
   CHECK(second == 2);
   ears.reset();  // before its last place

@@ -29,18 +29,18 @@ struct OneShotScene {
     if (begins) begin();
   }
   ~OneShotScene() { task.reset(); }
-  Event begun;
+  Event started;
 
   Task<> waits() {
     Shot shot(loop, otherwise);
     first = shot.resolver();
     second = first;
-    co_await begun;
+    co_await started;
     const Value value = co_await shot;
     resumed_inline = on_stack;
     got.push_back(*value);
   }
-  void begin() { begun.fire(); }
+  void begin() { started.fire(); }
   void turn() {
     for (int i = 0; i < 3; i++) uv_run(loop.uv(), UV_RUN_NOWAIT);
   }
@@ -196,23 +196,23 @@ TEST_CASE("the value of a cancelled task may itself call the loop when it is des
 TEST_CASE("values, destruction and cancellation are safe in every order", "[one_shot]") {
   enum Step { begin, first_value, second_value, first_gone, second_gone, cancel, turn };
   std::vector<Step> steps{begin, first_value, second_value, first_gone, second_gone, cancel, turn};
-  size_t wrong = 0, taken = 0, fell_back = 0, cancelled = 0;
+  size_t wrong = 0, claimed = 0, fell_back = 0, cancelled = 0;
   do {
     OneShotScene scene(false);
-    bool begun = false, first = true, second = true, is_cancelled = false;
+    bool start = false, first = true, second = true, is_cancelled = false;
     std::optional<int> value, got;
     bool pending = false;  // the task resumes in the next turn
     const auto set = [&](int to) {
       if (value || is_cancelled) return;
       value = to;
-      pending = begun;
+      pending = start;
     };
     for (const Step step : steps) {
       switch (step) {
         case begin:
           if (!is_cancelled) scene.begin();
-          begun = !is_cancelled;
-          if (begun && value) got = value;
+          start = !is_cancelled;
+          if (start && value) got = value;
           break;
         case first_value:
           scene.first.resolve(scene.one);
@@ -244,10 +244,10 @@ TEST_CASE("values, destruction and cancellation are safe in every order", "[one_
       if (scene.got != (got ? std::vector<int>{*got} : std::vector<int>{})) wrong++;
     }
     if (!scene.all_freed()) wrong++;
-    (!got ? cancelled : *got == 0 ? fell_back : taken)++;
+    (!got ? cancelled : *got == 0 ? fell_back : claimed)++;
   } while (std::next_permutation(steps.begin(), steps.end()));
   CHECK(wrong == 0);
-  CHECK(taken > 500);
+  CHECK(claimed > 500);
   CHECK(fell_back > 50);
   CHECK(cancelled > 500);
 }

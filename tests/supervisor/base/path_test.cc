@@ -199,8 +199,8 @@ TEST_CASE("a device node is never opened", "[path]") {
 
 TEST_CASE("directories are made and reused, never through a file", "[path]") {
   Scene scene;
-  auto made = make_directories_beneath(scene.dir.get(), path("a/b/c"), 0700);
-  REQUIRE(made);
+  auto directories_beneath = make_directories_beneath(scene.dir.get(), path("a/b/c"), 0700);
+  REQUIRE(directories_beneath);
   CHECK(fs::is_directory(scene.inside / "a/b/c"));
   CHECK(make_directories_beneath(scene.dir.get(), path("a/b/c"), 0700));
   CHECK(make_directories_beneath(scene.dir.get(), RelativePath(), 0700));
@@ -294,7 +294,7 @@ TEST_CASE("a removal notices that another folder took the place", "[path]") {
 TEST_CASE("read_whole is bounded, also for files that claim to be huge", "[path]") {
   Scene scene;
   auto read = [&](std::string_view name, size_t max) {
-    return read_whole(open_regular_beneath(scene.dir.get(), path(name), O_RDONLY).value().get(), max);
+    return read_complete(open_regular_beneath(scene.dir.get(), path(name), O_RDONLY).value().get(), max);
   };
   CHECK(read("file", 5).value() == "hello");
   CHECK(read("file", SIZE_MAX).value() == "hello");
@@ -323,7 +323,7 @@ TEST_CASE("no timing of renames leads outside", "[path]") {
       continue;
     }
     read_count++;
-    auto text = read_whole(opened->get(), 100);
+    auto text = read_complete(opened->get(), 100);
     if (!text || *text != "public") {
       stop = true;
       swapper.join();

@@ -144,15 +144,15 @@ Json rounded(const Json& value) {
   if (is_exact_number(value)) return exact_digits(value) == "-0" ? Json(0) : Json(nearest_double(value));
   if (!value.is_structured()) return value;
   Json all = value;
-  for (Json& one : all) one = rounded(one);
+  for (Json& item : all) item = rounded(item);
   return all;
 }
 
 // What nlohmann's parser makes of `text`; empty: nothing, or too deep.
 std::optional<Json> by_nlohmann(const std::string& text) {
   Json value = Json::parse(text, nullptr, false);
-  const bool whole = text.find('\0') == text.npos && parse_json(dump_json(value)).has_value();
-  if (value.is_discarded() || !whole) return {};
+  const bool full = text.find('\0') == text.npos && parse_json(dump_json(value)).has_value();
+  if (value.is_discarded() || !full) return {};
   return value;
 }
 
@@ -163,20 +163,20 @@ TEST_CASE("what nlohmann's parser takes is read as the same value, and what is r
   size_t equal = 0, repaired = 0, refused = 0;
   for (const std::string& text : documents()) {
     const auto read = parse_json(text);
-    const auto known = by_nlohmann(text);
+    const auto existing = by_nlohmann(text);
     INFO(text.substr(0, 400));
     // nlohmann makes 0 of 1e-2147483649; an exponent of more than 9 digits is an error here.
-    const bool is_bounded = known && !read && read.error().what.find("exponent") != std::string::npos;
+    const bool is_bounded = existing && !read && read.error().what.find("exponent") != std::string::npos;
     if (is_bounded) continue;
-    if (known) REQUIRE(read);
-    if (known) REQUIRE(dump_json(rounded(*read)) == dump_json(*known));
+    if (existing) REQUIRE(read);
+    if (existing) REQUIRE(dump_json(rounded(*read)) == dump_json(*existing));
     if (read) {
-      const auto again = parse_json(dump_json(*read));
-      REQUIRE(again);
-      REQUIRE(same(*read, *again));
+      const auto retry = parse_json(dump_json(*read));
+      REQUIRE(retry);
+      REQUIRE(same(*read, *retry));
     }
     if (const auto strict = read_strict_json(text, kMaxJsonDepth); strict && *strict) REQUIRE(same(**strict, *read));
-    (known ? equal : read ? repaired : refused)++;
+    (existing ? equal : read ? repaired : refused)++;
   }
   // Each kind is there, so that the comparison compares something.
   CHECK(equal > 500);

@@ -113,9 +113,9 @@ TEST_CASE("a task that never ran is destroyed as quietly", "[task]") {
 TEST_CASE("started tasks run side by side and are collected later", "[task]") {
   Event first, second;
   auto both = [](Event& a, Event& b) -> Task<int> {
-    auto one = start(after(a, 1));
+    auto item = start(after(a, 1));
     auto two = start(after(b, 20));
-    const int x = co_await one;
+    const int x = co_await item;
     const int y = co_await two;
     co_return x + y;
   };

@@ -18,9 +18,9 @@ size_t allocated() {
   return info.uordblks + info.hblkhd;
 }
 
-std::string repeated(const std::string& begin, const std::string& one, size_t count, const std::string& end) {
+std::string repeated(const std::string& begin, const std::string& name, size_t count, const std::string& end) {
   std::string text = begin;
-  for (size_t i = 0; i < count; i++) text += one;
+  for (size_t i = 0; i < count; i++) text += name;
   return text + end;
 }
 

@@ -52,8 +52,8 @@ TEST_CASE("a job runs on another thread, and what it returns comes back", "[work
 TEST_CASE("an error of a job and an exception come back as errors", "[work]") {
   Loop loop;
   Work work(loop);
-  std::vector<std::string> said;
-  auto ask = [](Work& by, bool throws, std::vector<std::string>& heard) -> Task<> {
+  std::vector<std::string> reply;
+  auto ask = [](Work& by, bool throws, std::vector<std::string>& received) -> Task<> {
     std::function<Result<int>()> job = [throws]() -> Result<int> {
       if (throws) throw std::runtime_error("thrown");
       return fail(Code::invalid, "returned");
@@ -61,13 +61,13 @@ TEST_CASE("an error of a job and an exception come back as errors", "[work]") {
     Work::Owner owner{"a"};
     auto got = co_await by.run<int>(std::move(owner), 1, std::move(job));
     REQUIRE(!got);
-    heard.push_back(got.error().what);
+    received.push_back(got.error().what);
   };
-  loop.spawn(ask(work, false, said));
-  loop.spawn(ask(work, true, said));
-  loop.run_until([&] { return said.size() == 2; });
-  CHECK(said[0] == "returned");
-  CHECK(said[1].ends_with("thrown"));
+  loop.spawn(ask(work, false, reply));
+  loop.spawn(ask(work, true, reply));
+  loop.run_until([&] { return reply.size() == 2; });
+  CHECK(reply[0] == "returned");
+  CHECK(reply[1].ends_with("thrown"));
 }
 
 TEST_CASE("owners take turns, and each one's jobs keep their order", "[work]") {
@@ -141,8 +141,8 @@ TEST_CASE("what a job owns that nobody waits for any more is freed on a thread, 
   };
   Loop loop;
   auto where = std::make_shared<std::optional<std::thread::id>>();
-  std::optional<Work> made(loop);
-  Work& work = *made;
+  std::optional<Work> created(loop);
+  Work& work = *created;
   std::vector<int> done;
   loop.spawn(run_one(work, {"spender", 1}, 1'000'000, 1, done));  // overdrawn for eleven days
   loop.run_until([&] { return done.size() == 1; });
@@ -157,7 +157,7 @@ TEST_CASE("what a job owns that nobody waits for any more is freed on a thread, 
   loop.spawn(run_one(work, {"other"}, 1, 2, done));
   loop.spawn(run_one(work, {"other"}, 1, 3, done));
   loop.run_until([&] { return work.waiting() == 0 && done.size() == 3; });
-  made.reset();  // joins
+  created.reset();  // joins
   REQUIRE(*where);
   CHECK(**where != std::this_thread::get_id());
 }
@@ -241,11 +241,12 @@ TEST_CASE("processor time is a budget, too", "[work]") {
 TEST_CASE("it ends although a job does not", "[work]") {
   Loop loop;
   auto let_go = std::make_shared<std::atomic<bool>>(false);
-  auto has_begun = std::make_shared<std::atomic<bool>>(false);
-  auto ask = [](Work& by, std::shared_ptr<std::atomic<bool>> begun, std::shared_ptr<std::atomic<bool>> end) -> Task<> {
-    std::function<Result<int>()> job = [begun, end]() -> Result<int> {
-      *begun = true;
-      begun->notify_one();
+  auto was_started = std::make_shared<std::atomic<bool>>(false);
+  auto ask = [](Work& by, std::shared_ptr<std::atomic<bool>> started,
+                std::shared_ptr<std::atomic<bool>> end) -> Task<> {
+    std::function<Result<int>()> job = [started, end]() -> Result<int> {
+      *started = true;
+      started->notify_one();
       end->wait(false);
       return 0;
     };
@@ -256,8 +257,8 @@ TEST_CASE("it ends although a job does not", "[work]") {
   {
     Work work(loop);
     Scope scope(loop);
-    scope.spawn(ask(work, has_begun, let_go));
-    has_begun->wait(false);
+    scope.spawn(ask(work, was_started, let_go));
+    was_started->wait(false);
   }
   CHECK(WorkerThread::any_left_alone());
   *let_go = true;
@@ -295,23 +296,23 @@ TEST_CASE("a large value is freed on a thread, before the jobs that wait", "[wor
   for (unsigned i = 0; i < 8; i++) loop.spawn(block(work, "blocker", let_go));
   for (unsigned i = 0; i < 8; i++) loop.spawn(block(work, "another", let_go));
   bool all_freed_before = false;
-  auto look = [&]() -> Task<> {
+  auto check = [&]() -> Task<> {
     std::function<Result<bool>()> job = [freed_by]() -> Result<bool> {
-      return std::all_of(freed_by.begin(), freed_by.end(), [](const auto& one) { return one->has_value(); });
+      return std::all_of(freed_by.begin(), freed_by.end(), [](const auto& item) { return item->has_value(); });
     };
     Work::Owner owner{"looks"};
     auto got = co_await work.run<bool>(std::move(owner), 0, std::move(job));
     all_freed_before = got.value_or(false);
   };
-  bool looked = false;
+  bool checked = false;
   auto task = [&]() -> Task<> {
-    co_await look();
-    looked = true;
+    co_await check();
+    checked = true;
   };
   loop.spawn(task());
-  for (const auto& one : freed_by) work.free_elsewhere(Seen(one));
+  for (const auto& item : freed_by) work.free_elsewhere(Seen(item));
   *let_go = true;
-  loop.run_until([&] { return looked; });
+  loop.run_until([&] { return checked; });
   CHECK(all_freed_before);
-  for (const auto& one : freed_by) CHECK(*one != std::this_thread::get_id());
+  for (const auto& item : freed_by) CHECK(*item != std::this_thread::get_id());
 }

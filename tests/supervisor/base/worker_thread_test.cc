@@ -54,10 +54,10 @@ TEST_CASE("a job that nobody waits for any more is not begun", "[worker]") {
   Loop loop;
   auto worker = WorkerThread::start(loop);
   REQUIRE(worker);
-  std::latch begun(1), may_end(1);
+  std::latch started(1), may_end(1);
   std::vector<std::string> ends, order;
   auto first = [&]() -> Result<> {
-    begun.count_down();
+    started.count_down();
     may_end.wait();
     return {};
   };
@@ -68,7 +68,7 @@ TEST_CASE("a job that nobody waits for any more is not begun", "[worker]") {
     };
   };
   loop.spawn(run_and_note(**worker, first, ends));
-  begun.wait();
+  started.wait();
   {
     Scope asker(loop);
     asker.spawn(run_and_note(**worker, noted("dropped"), ends));
@@ -82,23 +82,23 @@ TEST_CASE("a job that nobody waits for any more is not begun", "[worker]") {
 
 TEST_CASE("a worker thread that ends waits for the job that runs and drops those behind it", "[worker]") {
   Loop loop;
-  std::atomic<int> begun{0}, ended{0};
+  std::atomic<int> started{0}, ended{0};
   {
     auto worker = WorkerThread::start(loop);
     REQUIRE(worker);
     std::vector<std::string> ends;
-    auto job = [&begun, &ended, thread = worker->get()]() -> Result<> {
-      begun++;
+    auto job = [&started, &ended, thread = worker->get()]() -> Result<> {
+      started++;
       while (!thread->is_ending()) std::this_thread::yield();
       ended++;
       return {};
     };
     loop.spawn(run_and_note(**worker, job, ends));
     loop.spawn(run_and_note(**worker, job, ends));
-    while (begun == 0) std::this_thread::yield();
+    while (started == 0) std::this_thread::yield();
     loop.cancel_all();
   }
-  CHECK(begun == 1);
+  CHECK(started == 1);
   CHECK(ended == 1);
 }
 

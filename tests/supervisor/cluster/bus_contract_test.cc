@@ -16,10 +16,10 @@ struct BusContract {
 
   std::unique_ptr<BusSubscription> subscribe(Bus& bus, const std::string& filter, const std::string& group = {},
                                              SubscriptionBounds bounds = {}) {
-    auto made = bus.subscribe(filter, group, bounds);
-    REQUIRE(made);
+    auto created = bus.subscribe(filter, group, bounds);
+    REQUIRE(created);
     flush(bus);
-    return *std::move(made);
+    return *std::move(created);
   }
   void flush(Bus& bus) { REQUIRE(scene->run(bus.flush(10s), "a flush")); }
   BusMessage next(BusSubscription& subscription) {
@@ -102,14 +102,14 @@ TEST_CASE("messages arrive in order and whole", "[bus]") {
 
 TEST_CASE("of a group, one member gets each message; the others get all", "[bus]") {
   BusContract bus;
-  auto left = bus.subscribe(*bus.one, "w1.place", "sched");
+  auto remaining = bus.subscribe(*bus.one, "w1.place", "sched");
   auto right = bus.subscribe(*bus.two, "w1.place", "sched");
   auto all = bus.subscribe(*bus.two, "w1.>");
   for (int i = 0; i < 50; i++) REQUIRE(bus.one->publish("w1.place", "x"));
   for (int i = 0; i < 50; i++) bus.next(*all);
   bus.flush(*bus.one);
   bus.flush(*bus.two);
-  size_t taken = 0;
+  size_t used = 0;
   std::vector<std::string> errors;
   Scope scope(bus.scene->loop);
   struct Count {
@@ -121,11 +121,11 @@ TEST_CASE("of a group, one member gets each message; the others get all", "[bus]
       }
     }
   };
-  scope.spawn(Count::of(*left, taken));
-  scope.spawn(Count::of(*right, taken));
-  bus.scene->until([&taken] { return taken == 50; }, "each message once");
+  scope.spawn(Count::of(*remaining, used));
+  scope.spawn(Count::of(*right, used));
+  bus.scene->until([&used] { return used == 50; }, "each message once");
   bus.flush(*bus.two);
-  CHECK(taken == 50);
+  CHECK(used == 50);
 }
 
 TEST_CASE("requests are answered, many at once", "[bus]") {
@@ -177,9 +177,9 @@ TEST_CASE("a message may have max_payload bytes, and not one more", "[bus]") {
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == Code::invalid);
   CHECK(refused.error().hint == "at most 1048576 bytes are permitted; send it in parts");
-  const auto asked = bus.ask(*bus.one, "w1.large", std::string((1 << 20) + 1, 'x'));
-  REQUIRE_FALSE(asked);
-  CHECK(asked.error().code == Code::invalid);
+  const auto request = bus.ask(*bus.one, "w1.large", std::string((1 << 20) + 1, 'x'));
+  REQUIRE_FALSE(request);
+  CHECK(request.error().code == Code::invalid);
   CHECK(bus.next(*all).bytes.size() == 1 << 20);
   CHECK(bus.one->state() == BusState::connected);
 }
@@ -243,22 +243,22 @@ TEST_CASE("a bucket's values are written by revision", "[bus]") {
   auto& run = *bus.scene;
   const std::string key = tenant_key("acme", "re ports");
   CHECK_FALSE(run.run(first->get(key))->has_value());
-  const auto made = run.run(first->create(key, std::string("n1\0", 3)));
-  REQUIRE((made && made->written));
-  const auto again = run.run(second->create(key, "n2"));
-  REQUIRE(again);
-  CHECK_FALSE(again->written);
+  const auto created = run.run(first->create(key, std::string("n1\0", 3)));
+  REQUIRE((created && created->written));
+  const auto retry = run.run(second->create(key, "n2"));
+  REQUIRE(retry);
+  CHECK_FALSE(retry->written);
   const auto entry = run.run(second->get(key));
   REQUIRE((entry && *entry));
   CHECK((*entry)->bytes == std::string("n1\0", 3));
-  CHECK((*entry)->revision == made->revision);
-  const auto updated = run.run(second->update(key, "n2", made->revision));
+  CHECK((*entry)->revision == created->revision);
+  const auto updated = run.run(second->update(key, "n2", created->revision));
   REQUIRE((updated && updated->written));
-  CHECK(updated->revision > made->revision);
-  const auto stale = run.run(first->update(key, "n1", made->revision));
+  CHECK(updated->revision > created->revision);
+  const auto stale = run.run(first->update(key, "n1", created->revision));
   REQUIRE(stale);
   CHECK_FALSE(stale->written);
-  CHECK_FALSE(run.run(first->remove(key, made->revision))->written);
+  CHECK_FALSE(run.run(first->remove(key, created->revision))->written);
   REQUIRE(run.run(first->put("other", "1")));
   CHECK(*run.run(first->keys()) == std::vector<std::string>{key, "other"});
   const auto removed = run.run(first->remove(key, updated->revision));
@@ -334,7 +334,7 @@ TEST_CASE("after a loss of the connection all goes on, and watches miss nothing"
   auto watch = *reader->watch(">");
   CHECK(bus.changes_until(*watch, "current") == "kept=1, changed=1, removed=1, current");
   std::string states;
-  const auto place = bus.two->observers().add([&states](const BusNotice& notice) {
+  const auto position = bus.two->observers().add([&states](const BusNotice& notice) {
     states += std::string(bus_state_name(notice.state)) + " ";
     CHECK_FALSE(notice.text.empty());
   });

@@ -29,19 +29,19 @@ class BusScene {
   virtual void stall(std::chrono::milliseconds time) = 0;
 
   // Runs the loop until `done`. Fails the test after 20 s.
-  void until(const std::function<bool()>& done, const char* what) {
+  void until(const std::function<bool()>& done, const char* kind) {
     bool late = false;
     const Deadline deadline(loop, std::chrono::seconds(20), [&late] { late = true; });
     loop.run_until([&] { return late || done(); });
-    if (late) throw std::runtime_error(std::string("waited 20 s for ") + what);
+    if (late) throw std::runtime_error(std::string("waited 20 s for ") + kind);
   }
   // Runs a task to its end.
   template <class T>
-  T run(Task<T> task, const char* what = "a task") {
+  T run(Task<T> task, const char* kind = "a task") {
     std::optional<T> result;
     Scope scope(loop);
     scope.spawn(store(std::move(task), result));
-    until([&result] { return result.has_value(); }, what);
+    until([&result] { return result.has_value(); }, kind);
     return *std::move(result);
   }
 

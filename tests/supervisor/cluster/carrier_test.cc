@@ -41,11 +41,11 @@ struct TwoNodes {
   Fd listener = mcp::listen_at(path, 0600).value();  // of n2's warderd
   TrustRecord trust = record_of({node_of("n1", 1), node_of("n2", 2, std::vector<std::string>{"acme"})});
   Carrier asking{scene->loop, *one, {"n1", "b1", key_of(1), trust, "/nowhere"}};
-  Carrier asked{scene->loop, *two, {"n2", "b2", key_of(2), trust, path}};
+  Carrier requested{scene->loop, *two, {"n2", "b2", key_of(2), trust, path}};
   Fd client;  // of n1's warderd
   Scope tasks{scene->loop};
 
-  TwoNodes() { REQUIRE(asked.begin()); }
+  TwoNodes() { REQUIRE(requested.begin()); }
   ~TwoNodes() { std::filesystem::remove(path); }
 
   void carry(const std::string& account, WireVersions wire = kWire, Carrier* from = nullptr) {
@@ -59,17 +59,17 @@ struct TwoNodes {
   }
   // The connection that n2's warderd gets, without its first line.
   Fd take() {
-    Fd taken;
+    Fd reserved;
     scene->until(
         [&] {
-          taken = Fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-          return static_cast<bool>(taken);
+          reserved = Fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+          return static_cast<bool>(reserved);
         },
         "a connection");
     std::string line;
-    scene->until([&] { return (line += received(taken.get())).ends_with("\n"); }, "the first line");
+    scene->until([&] { return (line += received(reserved.get())).ends_with("\n"); }, "the first line");
     CHECK(line.starts_with("{\"act\":"));
-    return taken;
+    return reserved;
   }
   std::string answer() {
     std::string line;
@@ -78,10 +78,10 @@ struct TwoNodes {
   }
   Fd connected() {
     carry("acme");
-    Fd taken = take();
-    REQUIRE(::send(taken.get(), "{\"serving\":{}}\n", 15, MSG_NOSIGNAL) == 15);
+    Fd reserved = take();
+    REQUIRE(::send(reserved.get(), "{\"serving\":{}}\n", 15, MSG_NOSIGNAL) == 15);
     CHECK(answer().starts_with("{\"opened\":"));
-    return taken;
+    return reserved;
   }
 };
 
@@ -104,7 +104,7 @@ TEST_CASE_METHOD(TwoNodes, "a warderd that does not take the connection is no op
   CHECK(line.starts_with("{\"refused\":"));
   CHECK(line.find("warderd of n2: it does not answer") != std::string::npos);
   CHECK(has_ended(far.get()));
-  CHECK(asking.connections() + asked.connections() == 0);
+  CHECK(asking.connections() + requested.connections() == 0);
 }
 
 TEST_CASE_METHOD(TwoNodes, "no order is sent for an account that the other node may not have", "[cluster]") {
@@ -126,14 +126,14 @@ TEST_CASE_METHOD(TwoNodes, "a node that speaks other versions only gets no order
 TEST_CASE_METHOD(TwoNodes, "one node leaves room for the orders of others", "[cluster]") {
   TrustRecord three = record_of({node_of("n1", 1), node_of("n2", 2), node_of("n3", 3)}, 2);
   asking.set_trust(three);
-  asked.set_trust(three);
+  requested.set_trust(three);
   const auto bus = scene->connect("n3");
   Carrier third{scene->loop, *bus, {"n3", "b3", key_of(3), three, "/nowhere"}};
-  std::vector<Fd> clients, taken;
+  std::vector<Fd> clients, claimed;
   // A client of n1, or a connection that n2's warderd gets and leaves without an answer, reads this text.
   const auto reads = [&](std::vector<Fd>& all, const char* text) {
     while (Fd connected_to{::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)})
-      taken.push_back(std::move(connected_to));
+      claimed.push_back(std::move(connected_to));
     return std::any_of(all.begin(), all.end(),
                        [&](const Fd& side) { return received(side.get()).find(text) != std::string::npos; });
   };
@@ -143,7 +143,7 @@ TEST_CASE_METHOD(TwoNodes, "one node leaves room for the orders of others", "[cl
   }
   scene->until([&] { return reads(clients, "the node n1 has too many connections to n2"); }, "a refusal");
   carry("acme", kWire, &third);
-  scene->until([&] { return reads(taken, R"("node":"n3")"); }, "the connection of another node");
+  scene->until([&] { return reads(claimed, R"("node":"n3")"); }, "the connection of another node");
 }
 
 TEST_CASE_METHOD(TwoNodes, "connections end when a key changes, a node is removed, or may no longer have the account",

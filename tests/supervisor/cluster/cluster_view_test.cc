@@ -39,7 +39,7 @@ struct Scene {
       report.slots = 16;
       report.version = "0.1.0";
       report.boot = std::string(32, 'b');
-      report.heard = now - 1s;
+      report.received = now - 1s;
       CHECK(table.report(std::move(report)));
       homes[name_at(i)] = i;
     }
@@ -62,8 +62,8 @@ struct Scene {
   }
   NodeView node(const std::string& name) const {
     size_t largest = 0;
-    for (const auto& one : all_nodes(largest))
-      if (one.name == name) return one;
+    for (const auto& all_node : all_nodes(largest))
+      if (all_node.name == name) return all_node;
     FAIL("no node " << name);
     return {};
   }
@@ -81,9 +81,9 @@ struct Scene {
 TEST_CASE("1,000 nodes fit into messages of the bound, and each is in one of them", "[cluster]") {
   const Scene scene;
   size_t largest = 0;
-  const auto begun = std::chrono::steady_clock::now();
+  const auto started = std::chrono::steady_clock::now();
   const auto all = scene.all_nodes(largest);
-  const auto took = std::chrono::steady_clock::now() - begun;
+  const auto took = std::chrono::steady_clock::now() - started;
   CHECK(largest <= kMaxLine);
   CHECK(largest > kMaxLine / 2);
   REQUIRE(all.size() == kNodes);
@@ -106,13 +106,13 @@ TEST_CASE("the state of a node says whether it gets work", "[cluster]") {
   CHECK(scene.node("node-0001").state == NodeState::alive);
   CHECK(scene.node("node-0001").silent_for == 1s);
 
-  scene.change("node-0002", [&](NodeReport& report) { report.heard = scene.now - kDoubtedAfter; });
+  scene.change("node-0002", [&](NodeReport& report) { report.received = scene.now - kDoubtedAfter; });
   CHECK(scene.node("node-0002").state == NodeState::doubted);
   scene.table.note_unanswered("node-0003");
   CHECK(scene.node("node-0003").state == NodeState::doubted);
-  scene.change("node-0004", [&](NodeReport& report) { report.heard = scene.now - kSilentAfter; });
+  scene.change("node-0004", [&](NodeReport& report) { report.received = scene.now - kSilentAfter; });
   CHECK(scene.node("node-0004").state == NodeState::silent);
-  scene.change("node-0005", [&](NodeReport& report) { report.heard = {}; });
+  scene.change("node-0005", [&](NodeReport& report) { report.received = {}; });
   CHECK(scene.node("node-0005").state == NodeState::silent);
   CHECK_FALSE(scene.node("node-0005").silent_for);
   scene.change("node-0006", [&](NodeReport& report) { report.drained = true; });
@@ -170,10 +170,10 @@ TEST_CASE("homes come in pages, of one account or of one node", "[cluster]") {
   size_t pages = 0;
   CHECK(all({}, pages).size() == records.size());
   CHECK(all({"acme", "", ""}, pages).size() == 12'000);
-  const auto one = all({"acme", "n2", ""}, pages);
-  REQUIRE(one.size() == 1);
-  CHECK(one[0].workspace == "w11999");
-  CHECK(one[0].epoch == 12'000);
+  const auto item = all({"acme", "n2", ""}, pages);
+  REQUIRE(item.size() == 1);
+  CHECK(item[0].workspace == "w11999");
+  CHECK(item[0].epoch == 12'000);
   CHECK(pages == 2);  // kMaxLooked records each
   const auto other = all({"acme.com", "", ""}, pages);
   REQUIRE(other.size() == 1);

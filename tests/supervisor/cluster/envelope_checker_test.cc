@@ -113,11 +113,11 @@ TEST_CASE_METHOD(Receiver, "a message is refused for its sender, receiver, tenan
       {"accepted", [](NodeEnvelope& e) { e.tenant->tenant.workspace = "other"; }},  // another home
       {"accepted", [](NodeEnvelope& e) { e.epoch = 0; }},                           // it names no epoch
   };
-  for (const auto& one : cases) {
+  for (const auto& item : cases) {
     NodeEnvelope envelope = message();
-    one.change(envelope);
-    INFO(envelope.id << " " << one.outcome);
-    CHECK(accept(envelope, one.key) == one.outcome);
+    item.change(envelope);
+    INFO(envelope.id << " " << item.outcome);
+    CHECK(accept(envelope, item.key) == item.outcome);
   }
   NodeEnvelope next = message(), late = message();
   next.epoch = 9, late.epoch = 8;

@@ -32,10 +32,10 @@ std::string with_header(const std::string& header, const std::string& body) {
   return join_signed(header, key_of(1).sign(kEnvelopePurpose, header), body);
 }
 
-std::string replaced(std::string text, const std::string& what, const std::string& by) {
-  const size_t at = text.find(what);
+std::string replaced(std::string text, const std::string& subject, const std::string& by) {
+  const size_t at = text.find(subject);
   REQUIRE(at != text.npos);
-  return text.replace(at, what.size(), by);
+  return text.replace(at, subject.size(), by);
 }
 
 }  // namespace

@@ -8,9 +8,10 @@ using cluster::FrameCipher;
 namespace {
 
 struct Pair {
-  FrameCipher::Keys asking_keys, asked_keys;
+  FrameCipher::TunnelKeys asking_keys, asked_keys;
   FrameCipher asking = FrameCipher::make(asking_keys, FrameCipher::Side::asking, asked_keys.public_text()).value();
-  FrameCipher asked = FrameCipher::make(asked_keys, FrameCipher::Side::asked, asking_keys.public_text()).value();
+  FrameCipher requested =
+      FrameCipher::make(asked_keys, FrameCipher::Side::requested, asking_keys.public_text()).value();
 };
 
 }  // namespace
@@ -18,8 +19,8 @@ struct Pair {
 TEST_CASE("frames open on the other side, in order, in both directions", "[cluster]") {
   Pair pair;
   for (const std::string content : {"", "a", "bc"}) {
-    CHECK(pair.asked.open(pair.asking.seal(content)).value() == content);
-    CHECK(pair.asking.open(pair.asked.seal(content)).value() == content);
+    CHECK(pair.requested.open(pair.asking.seal(content)).value() == content);
+    CHECK(pair.asking.open(pair.requested.seal(content)).value() == content);
   }
   CHECK(pair.asking.seal("secret").find("secret") == std::string::npos);
 }
@@ -27,23 +28,23 @@ TEST_CASE("frames open on the other side, in order, in both directions", "[clust
 TEST_CASE("a frame that was repeated, left out, sent back, cut or changed does not open", "[cluster]") {
   Pair pair;
   const std::string first = pair.asking.seal("first"), second = pair.asking.seal("second");
-  CHECK_FALSE(pair.asked.open(second));  // the first is missing
-  CHECK_FALSE(pair.asking.open(first));  // of its own side
+  CHECK_FALSE(pair.requested.open(second));  // the first is missing
+  CHECK_FALSE(pair.asking.open(first));      // of its own side
   for (size_t i = 0; i < first.size(); i++) {
     std::string changed = first;
     changed[i] = static_cast<char>(changed[i] ^ 1);
-    CHECK_FALSE(pair.asked.open(changed));
-    CHECK_FALSE(pair.asked.open(first.substr(0, i)));
+    CHECK_FALSE(pair.requested.open(changed));
+    CHECK_FALSE(pair.requested.open(first.substr(0, i)));
   }
-  CHECK(pair.asked.open(first).value() == "first");
-  CHECK_FALSE(pair.asked.open(first));
-  CHECK(pair.asked.open(second).value() == "second");
+  CHECK(pair.requested.open(first).value() == "first");
+  CHECK_FALSE(pair.requested.open(first));
+  CHECK(pair.requested.open(second).value() == "second");
   Pair stranger;
-  CHECK_FALSE(stranger.asked.open(first));
+  CHECK_FALSE(stranger.requested.open(first));
 }
 
 TEST_CASE("a text that is no public key makes no cipher", "[cluster]") {
-  const FrameCipher::Keys keys;
+  const FrameCipher::TunnelKeys keys;
   for (const std::string text : {"", "x", "AAAA", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="})  // the last: zero
     CHECK_FALSE(FrameCipher::make(keys, FrameCipher::Side::asking, text));
 }

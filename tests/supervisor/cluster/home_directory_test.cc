@@ -46,11 +46,11 @@ struct Homes {
     homes = std::make_unique<HomeDirectory>(loop, *bus, settings, *nodes, lease, [this] { moves++; });
     REQUIRE(homes->begin());
   }
-  void until(const std::function<bool()>& done, const char* what) {
+  void until(const std::function<bool()>& done, const char* kind) {
     bool late = false;
     const Deadline deadline(loop, 20s, [&late] { late = true; });
     loop.run_until([&] { return late || done(); });
-    if (late) FAIL("waited 20 s for " << what);
+    if (late) FAIL("waited 20 s for " << kind);
   }
   template <class T>
   T run(Task<T> task) {

@@ -21,7 +21,9 @@ struct Holder {
   HeldHomes homes{lease, "n1"};
 
   bool renew(HomesTime now) { return lease.confirm(lease.begin_renewal(now), now); }
-  void take(uint64_t epoch) { homes.confirm(kReports, {"n1", epoch}, lease.period(), HeldHomes::RecordSource::taken); }
+  void take(uint64_t epoch) {
+    homes.confirm(kReports, {"n1", epoch}, lease.period(), HeldHomes::RecordSource::claimed);
+  }
   void read(const HomeRecord& record) {
     homes.confirm(kReports, record, lease.period(), HeldHomes::RecordSource::read);
   }
@@ -119,11 +121,11 @@ TEST_CASE("of two takers one takes the home, and the other begins to watch that 
     second.observed(kBegin + at);
     third.observed(kBegin + at);
   }
-  CHECK_FALSE(taken_over(stored.first, "n2", second, kBegin + 34s));
+  CHECK_FALSE(adopted(stored.first, "n2", second, kBegin + 34s));
   const HomesTime now = kBegin + 36s;
-  CHECK_FALSE(taken_over(stored.first, "n1", second, now));  // the home is its own already
-  const auto of_second = taken_over(stored.first, "n2", second, now);
-  const auto of_third = taken_over(stored.first, "n3", third, now);
+  CHECK_FALSE(adopted(stored.first, "n1", second, now));  // the home is its own already
+  const auto of_second = adopted(stored.first, "n2", second, now);
+  const auto of_third = adopted(stored.first, "n3", third, now);
   REQUIRE(of_second);
   REQUIRE(of_third);
   CHECK(*of_second == HomeRecord{"n2", 5});
@@ -131,6 +133,6 @@ TEST_CASE("of two takers one takes the home, and the other begins to watch that 
   CHECK(write(*of_third, 70));
   CHECK_FALSE(write(*of_second, 70));
   cluster::LeaseWatch next(now);  // n2 reads the record, and watches n3 from now on
-  CHECK_FALSE(taken_over(stored.first, "n2", next, now));
+  CHECK_FALSE(adopted(stored.first, "n2", next, now));
   CHECK(stored.first == HomeRecord{"n3", 5});
 }

@@ -130,10 +130,10 @@ TEST_CASE("NATS keys have the texts that nats-server knows", "[cluster]") {
   const auto key = parse_nkey_public(open);
   REQUIRE(key);
   CHECK(nkey_public_text(*key) == open);
-  const std::string made = new_nkey_seed();
-  CHECK((made.size() == 58 && made.starts_with("SU")));
-  CHECK(nkey_public_key(made)->starts_with("U"));
-  CHECK(nkey_sign(made, "nonce")->size() == 64);
+  const std::string text = new_nkey_seed();
+  CHECK((text.size() == 58 && text.starts_with("SU")));
+  CHECK(nkey_public_key(text)->starts_with("U"));
+  CHECK(nkey_sign(text, "nonce")->size() == 64);
   for (size_t i = 0; i < open.size(); i++) {  // each wrong character is found
     std::string wrong = open, wrong_seed = seed;
     wrong[i] = wrong[i] == 'A' ? 'B' : 'A';
@@ -168,8 +168,8 @@ TEST_CASE("a join request brings its keys, and proves that the node has them", "
   CHECK(read_join_request(changed)->replaces == old.public_key());
 
   const auto refused = [](const std::string& line) {
-    const auto again = read_join_request(line);
-    return !again && !again.error().hint.empty();
+    const auto join_request = read_join_request(line);
+    return !join_request && !join_request.error().hint.empty();
   };
   for (const std::string& line : {fresh, changed}) {
     for (size_t i = 0; i < line.size(); i++) {

@@ -16,8 +16,8 @@ using Core = MemoryBroker::Core;
 
 class MemorySubscription : public BusSubscription {
  public:
-  MemorySubscription(std::shared_ptr<MemoryClient> client, std::list<MemoryClient::Subscribed>::iterator place)
-      : client_(std::move(client)), place_(place), feed_(place->feed) {}
+  MemorySubscription(std::shared_ptr<MemoryClient> client, std::list<MemoryClient::Subscribed>::iterator position)
+      : client_(std::move(client)), place_(position), feed_(position->feed) {}
   ~MemorySubscription() override {
     feed_->end(closed_error("the subscription was ended").value());
     client_->ended_dropped += feed_->dropped();
@@ -37,8 +37,8 @@ Result<> send(const std::shared_ptr<Core>& core, const std::shared_ptr<MemoryCli
   if (message.bytes.size() > core->max_payload)
     return too_large_error(message.subject, message.bytes.size(), core->max_payload);
   const size_t bytes = message.subject.size() + message.reply.size() + message.bytes.size();
-  const bool held = client->state == BusState::reconnecting || client->stalled;
-  if (held && client->outgoing_bytes + bytes > kMaxHeldBytes)
+  const bool reserved = client->state == BusState::reconnecting || client->stalled;
+  if (reserved && client->outgoing_bytes + bytes > kMaxHeldBytes)
     return fail(Code::exhausted,
                 fmt::format("the bus is reconnecting, and {} bytes wait already", client->outgoing_bytes));
   client->stats.published++;
@@ -49,7 +49,7 @@ Result<> send(const std::shared_ptr<Core>& core, const std::shared_ptr<MemoryCli
     for (int times = core->happens(core->faults.duplicate) ? 2 : 1; times > 0; times--)
       core->after_delay(sender.get(), [core, message] { core->route(message); });
   };
-  if (held) {
+  if (reserved) {
     client->outgoing_bytes += bytes;
     client->outgoing.push_back(std::move(go));
   } else {
@@ -67,8 +67,8 @@ struct RequestPlace {
 Task<Result<BusMessage>> ask(std::shared_ptr<Core> core, std::shared_ptr<MemoryClient> client, BusMessage message,
                              std::string action, std::chrono::milliseconds timeout) {
   MemoryClient::Answer answer(core->loop, closed_error("the bus has ended"));
-  const RequestPlace place{client, message.reply.empty() ? message.subject : message.reply};
-  client->requests.emplace(place.inbox, answer.resolver());
+  const RequestPlace position{client, message.reply.empty() ? message.subject : message.reply};
+  client->requests.emplace(position.inbox, answer.resolver());
   CO_CHECKED(send(core, client, std::move(message)));
   const Deadline deadline(core->loop, timeout, [resolver = answer.resolver(), action, timeout] {
     resolver.resolve_now(timeout_error(action, timeout));
@@ -114,7 +114,7 @@ class MemoryBus : public Bus {
   BusStats stats() const override {
     BusStats stats = client_->stats;
     stats.dropped = client_->ended_dropped;
-    for (const auto& one : client_->subscriptions) stats.dropped += one.feed->dropped();
+    for (const auto& subscription : client_->subscriptions) stats.dropped += subscription.feed->dropped();
     return stats;
   }
   size_t max_payload() const override { return core_->max_payload; }
@@ -185,11 +185,11 @@ void MemoryBroker::Core::deliver(const std::shared_ptr<MemoryClient>& client, st
 
 void MemoryBroker::Core::answer(const std::shared_ptr<MemoryClient>& client, const BusMessage& message) {
   deliver(client, [client, message] {
-    const auto found = client->requests.find(message.subject);
-    if (found == client->requests.end() || !found->second.is_wanted())
+    const auto it = client->requests.find(message.subject);
+    if (it == client->requests.end() || !it->second.is_wanted())
       client->stats.unknown_replies++;
     else
-      found->second.resolve(message);
+      it->second.resolve(message);
   });
 }
 
@@ -198,15 +198,15 @@ void MemoryBroker::Core::route(const BusMessage& message) {
   std::map<std::string, decltype(receivers)> groups;
   std::shared_ptr<MemoryClient> asker;
   for (const auto& [name, weak] : clients) {
-    const auto one = weak.lock();
-    if (!one || one->state != BusState::connected) continue;
+    const auto item = weak.lock();
+    if (!item || item->state != BusState::connected) continue;
     const std::string inbox = fmt::format("_INBOX.{}.", name);
-    if (message.subject.starts_with(inbox)) answer(one, message);
-    if (message.reply.starts_with(inbox)) asker = one;
-    for (const auto& subscribed : one->subscriptions)
+    if (message.subject.starts_with(inbox)) answer(item, message);
+    if (message.reply.starts_with(inbox)) asker = item;
+    for (const auto& subscribed : item->subscriptions)
       if (matches(subscribed.filter, message.subject))
         (subscribed.group.empty() ? receivers : groups[subscribed.filter + " " + subscribed.group])
-            .emplace_back(one, subscribed.feed);
+            .emplace_back(item, subscribed.feed);
   }
   for (const auto& [group, members] : groups)
     receivers.push_back(members[std::uniform_int_distribution<size_t>(0, members.size() - 1)(random)]);
@@ -220,16 +220,16 @@ void MemoryBroker::Core::route(const BusMessage& message) {
     });
   if (!asker || !receivers.empty()) return;
   deliver(asker, [asker, message] {
-    const auto found = asker->requests.find(message.reply);
-    if (found != asker->requests.end()) found->second.resolve(no_responders_error(message.subject));
+    const auto it = asker->requests.find(message.reply);
+    if (it != asker->requests.end()) it->second.resolve(no_responders_error(message.subject));
   });
 }
 
 std::shared_ptr<MemoryClient> MemoryBroker::Core::client(const std::string& name) {
-  const auto found = clients.find(name);
-  auto one = found == clients.end() ? nullptr : found->second.lock();
-  if (!one) throw std::logic_error("no client of the MemoryBroker is called " + name);
-  return one;
+  const auto it = clients.find(name);
+  auto item = it == clients.end() ? nullptr : it->second.lock();
+  if (!item) throw std::logic_error("no client of the MemoryBroker is called " + name);
+  return item;
 }
 
 void MemoryBroker::Core::change_state(MemoryClient& client, BusState state, const std::string& text) {
@@ -237,7 +237,7 @@ void MemoryBroker::Core::change_state(MemoryClient& client, BusState state, cons
   client.status = text;
   if (state == BusState::closed) {
     const Error error = closed_error(text).value();
-    for (const auto& one : client.subscriptions) one.feed->end(error);
+    for (const auto& subscription : client.subscriptions) subscription.feed->end(error);
     for (const auto& [inbox, request] : client.requests) request.resolve(tl::unexpected<Error>(error));
     for (const auto& watcher : watchers)
       if (const auto changes = watcher.changes.lock(); changes && watcher.client.lock().get() == &client)

@@ -52,12 +52,12 @@ TEST_CASE("messages are dropped and duplicated, by a seed", "[memory_bus]") {
   once.erase(std::unique(once.begin(), once.end()), once.end());
   CHECK((once.size() > 700 && once.size() < 900));
   CHECK((scene.got.size() - once.size() > 80 && scene.got.size() - once.size() < 240));
-  FaultScene again;
-  again.read_all();
-  again.broker.set_faults({.drop = 0.2, .duplicate = 0.2});
-  again.send(1000);
-  again.wait(50ms);
-  CHECK(again.got == scene.got);
+  FaultScene fault_scene;
+  fault_scene.read_all();
+  fault_scene.broker.set_faults({.drop = 0.2, .duplicate = 0.2});
+  fault_scene.send(1000);
+  fault_scene.wait(50ms);
+  CHECK(fault_scene.got == scene.got);
 }
 
 TEST_CASE("delays keep the order, unless they shall not", "[memory_bus]") {
@@ -132,9 +132,9 @@ TEST_CASE("a write whose answer is lost may have been done", "[memory_bus]") {
   int done = 0, undone = 0;
   for (int i = 0; i < 60; i++) {
     const std::string key = fmt::format("k{}", i);
-    const auto made = scene.runner->run(bucket->create(key, "v"));
-    if (made) continue;
-    CHECK(after_timeout(made.error()));
+    const auto created = scene.runner->run(bucket->create(key, "v"));
+    if (created) continue;
+    CHECK(after_timeout(created.error()));
     Result<std::optional<KvEntry>> read = fail(Code::internal, "");
     while (!read) read = scene.runner->run(bucket->get(key));
     (read->has_value() ? done : undone)++;
@@ -165,7 +165,8 @@ TEST_CASE("a lost bucket's keys are removed from its watches", "[memory_bus]") {
 TEST_CASE("a refused client is closed", "[memory_bus]") {
   FaultScene scene;
   std::string notice;
-  const auto place = scene.two->observers().add([&notice](const BusNotice& told) { notice = told.text; });
+  const auto position =
+      scene.two->observers().add([&notice](const BusNotice& bus_notice) { notice = bus_notice.text; });
   scene.broker.refuse("n2", "its key was revoked");
   CHECK(scene.two->state() == BusState::closed);
   CHECK(notice == "its key was revoked");

@@ -38,7 +38,7 @@ struct MemoryClient {
 struct MemoryBucket {
   struct Value {
     std::string bytes;
-    uint64_t revision = 0, made = 0;
+    uint64_t revision = 0, produced = 0;
     bool removed = false;
   };
   BucketSettings settings;
@@ -63,7 +63,7 @@ struct MemoryBroker::Core : std::enable_shared_from_this<MemoryBroker::Core> {
   std::map<std::string, std::weak_ptr<MemoryClient>> clients;
   std::map<std::string, MemoryBucket> buckets;
   std::list<MemoryWatcher> watchers;
-  uint64_t made = 0;  // counts all values of all buckets
+  uint64_t produced = 0;  // counts all values of all buckets
   Scope tasks;
 
   bool happens(double probability) { return std::uniform_real_distribution<>(0, 1)(random) < probability; }

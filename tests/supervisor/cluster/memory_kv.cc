@@ -26,67 +26,67 @@ struct MemoryWrite {
 };
 
 // Waits as long as the network takes. Errors: unavailable.
-Task<Result<>> pass(MemoryPlace place, const char* action) {
-  if (place.client->state == BusState::closed) co_return closed_error(place.client->why_closed);
-  if (place.client->state == BusState::reconnecting)
+Task<Result<>> pass(MemoryPlace position, const char* action) {
+  if (position.client->state == BusState::closed) co_return closed_error(position.client->why_closed);
+  if (position.client->state == BusState::reconnecting)
     co_return fail(Code::unavailable, fmt::format("{}: the bus is reconnecting; nothing was sent", action));
-  const bool lost = place.client->stalled || place.core->happens(place.core->faults.drop);
-  co_await sleep_for(place.core->loop, lost ? place.limit : place.core->delay());
-  if (lost) co_return timeout_error(action, place.limit);
-  if (place.client->state != BusState::connected) co_return timeout_error(action, place.limit);
-  co_await next_turn(place.core->loop);
+  const bool lost = position.client->stalled || position.core->happens(position.core->faults.drop);
+  co_await sleep_for(position.core->loop, lost ? position.limit : position.core->delay());
+  if (lost) co_return timeout_error(action, position.limit);
+  if (position.client->state != BusState::connected) co_return timeout_error(action, position.limit);
+  co_await next_turn(position.core->loop);
   co_return Result<>();
 }
 
-Result<MemoryBucket*> find_bucket(MemoryPlace& place) {
-  const auto found = place.core->buckets.find(place.name);
-  if (found == place.core->buckets.end())
-    return fail(Code::unavailable, fmt::format("the bucket '{}' does not exist", place.name), "open it again");
-  return &found->second;
+Result<MemoryBucket*> find_bucket(MemoryPlace& position) {
+  const auto it = position.core->buckets.find(position.name);
+  if (it == position.core->buckets.end())
+    return fail(Code::unavailable, fmt::format("the bucket '{}' does not exist", position.name), "open it again");
+  return &it->second;
 }
 
-Task<Result<std::optional<KvEntry>>> get_memory(MemoryPlace place, std::string key) {
+Task<Result<std::optional<KvEntry>>> get_memory(MemoryPlace position, std::string key) {
   CO_CHECKED(check_subject(key));
-  CO_CHECKED(co_await pass(place, "read"));
-  CO_TRY(MemoryBucket * bucket, find_bucket(place));
+  CO_CHECKED(co_await pass(position, "read"));
+  CO_TRY(MemoryBucket * bucket, find_bucket(position));
   std::optional<KvEntry> entry;
-  const auto found = bucket->values.find(key);
-  if (found != bucket->values.end() && !found->second.removed) {
+  const auto it = bucket->values.find(key);
+  if (it != bucket->values.end() && !it->second.removed) {
     entry.emplace();
-    entry->bytes = found->second.bytes;
-    entry->revision = found->second.revision;
+    entry->bytes = it->second.bytes;
+    entry->revision = it->second.revision;
   }
   co_return entry;
 }
 
-Task<Result<KvWrite>> write_memory(MemoryPlace place, MemoryWrite wanted) {
-  CO_CHECKED(check_subject(wanted.key));
-  if (wanted.bytes.size() > place.settings.max_value_bytes)
-    co_return too_large_error(wanted.key, wanted.bytes.size(), place.settings.max_value_bytes);
-  CO_CHECKED(co_await pass(place, "write"));
+Task<Result<KvWrite>> write_memory(MemoryPlace position, MemoryWrite write) {
+  CO_CHECKED(check_subject(write.key));
+  if (write.bytes.size() > position.settings.max_value_bytes)
+    co_return too_large_error(write.key, write.bytes.size(), position.settings.max_value_bytes);
+  CO_CHECKED(co_await pass(position, "write"));
   KvWrite outcome;
   {
-    CO_TRY(MemoryBucket * bucket, find_bucket(place));
-    const auto found = bucket->values.find(wanted.key);
-    const bool absent = found == bucket->values.end();
-    const uint64_t last = absent || (wanted.creates && found->second.removed) ? 0 : found->second.revision;
-    if (wanted.expected && *wanted.expected != last) co_return outcome;
-    place.core->store(place.name, wanted.key, std::move(wanted.bytes), wanted.removes);
+    CO_TRY(MemoryBucket * bucket, find_bucket(position));
+    const auto it = bucket->values.find(write.key);
+    const bool absent = it == bucket->values.end();
+    const uint64_t last = absent || (write.creates && it->second.removed) ? 0 : it->second.revision;
+    if (write.expected && *write.expected != last) co_return outcome;
+    position.core->store(position.name, write.key, std::move(write.bytes), write.removes);
     outcome.written = true;
     outcome.revision = bucket->revision;
   }
-  CO_CHECKED(co_await pass(place, "write"));  // the answer may be lost, too
+  CO_CHECKED(co_await pass(position, "write"));  // the answer may be lost, too
   co_return outcome;
 }
 
-Task<Result<uint64_t>> put_memory(MemoryPlace place, MemoryWrite wanted) {
-  CO_TRY(const KvWrite outcome, co_await write_memory(std::move(place), std::move(wanted)));
+Task<Result<uint64_t>> put_memory(MemoryPlace position, MemoryWrite write) {
+  CO_TRY(const KvWrite outcome, co_await write_memory(std::move(position), std::move(write)));
   co_return outcome.revision;
 }
 
-Task<Result<std::vector<std::string>>> list_memory(MemoryPlace place) {
-  CO_CHECKED(co_await pass(place, "list"));
-  CO_TRY(const MemoryBucket* bucket, find_bucket(place));
+Task<Result<std::vector<std::string>>> list_memory(MemoryPlace position) {
+  CO_CHECKED(co_await pass(position, "list"));
+  CO_TRY(const MemoryBucket* bucket, find_bucket(position));
   std::vector<std::string> keys;
   for (const auto& [key, value] : bucket->values)
     if (!value.removed) keys.push_back(key);
@@ -105,7 +105,7 @@ class MemoryWatch : public KvWatch {
 
 class MemoryBucketClient : public KvBucket {
  public:
-  explicit MemoryBucketClient(MemoryPlace place) : place_(std::move(place)) {}
+  explicit MemoryBucketClient(MemoryPlace position) : place_(std::move(position)) {}
   Task<Result<std::optional<KvEntry>>> get(std::string key) override { return get_memory(place_, std::move(key)); }
   Task<Result<uint64_t>> put(std::string key, std::string bytes) override {
     return put_memory(place_, wanted(std::move(key), std::move(bytes), std::nullopt, false));
@@ -154,14 +154,14 @@ void MemoryBroker::Core::tell_all(const MemoryWatcher& watcher) {
     for (const auto& [key, value] : bucket->second.values)
       if (!value.removed && matches(watcher.filter, key)) by_revision.emplace(value.revision, std::pair(key, value));
   for (const auto& [revision, entry] : by_revision)
-    changes->value(entry.first, entry.second.bytes, revision, entry.second.made);
+    changes->value(entry.first, entry.second.bytes, revision, entry.second.produced);
   changes->end_all();
 }
 
 void MemoryBroker::Core::store(const std::string& name, const std::string& key, std::string bytes, bool removed) {
   MemoryBucket& bucket = buckets[name];
   MemoryBucket::Value& value = bucket.values[key];
-  value = {std::move(bytes), ++bucket.revision, ++made, removed};
+  value = {std::move(bytes), ++bucket.revision, ++produced, removed};
   std::erase_if(watchers, [](const MemoryWatcher& watcher) { return watcher.changes.expired(); });
   for (const MemoryWatcher& watcher : watchers) {
     if (watcher.bucket != name || !matches(watcher.filter, key) || !reaches(watcher)) continue;
@@ -169,7 +169,7 @@ void MemoryBroker::Core::store(const std::string& name, const std::string& key, 
     if (removed)
       changes->removed(key, value.revision);
     else
-      changes->value(key, value.bytes, value.revision, value.made);
+      changes->value(key, value.bytes, value.revision, value.produced);
   }
 }
 
@@ -187,15 +187,15 @@ void MemoryBroker::write_value(const std::string& bucket, const std::string& key
 Task<Result<std::unique_ptr<KvBucket>>> open_memory_bucket(std::shared_ptr<MemoryBroker::Core> core,
                                                            std::shared_ptr<MemoryClient> client, std::string name,
                                                            BucketSettings settings, std::chrono::milliseconds limit) {
-  MemoryPlace place;
-  place.core = std::move(core);
-  place.client = std::move(client);
-  place.name = std::move(name);
-  place.settings = settings;
-  place.limit = limit;
-  CO_CHECKED(co_await pass(place, "open the bucket"));
-  place.core->buckets.try_emplace(place.name).first->second.settings = settings;
-  co_return std::unique_ptr<KvBucket>(std::make_unique<MemoryBucketClient>(std::move(place)));
+  MemoryPlace position;
+  position.core = std::move(core);
+  position.client = std::move(client);
+  position.name = std::move(name);
+  position.settings = settings;
+  position.limit = limit;
+  CO_CHECKED(co_await pass(position, "open the bucket"));
+  position.core->buckets.try_emplace(position.name).first->second.settings = settings;
+  co_return std::unique_ptr<KvBucket>(std::make_unique<MemoryBucketClient>(std::move(position)));
 }
 
 }  // namespace cluster

@@ -37,12 +37,12 @@ struct ServerScene {
   ~ServerScene() { wait_for_ended_buses(10s); }
 
   static BusSettings settings(const NatsServerProcess& server) {
-    BusSettings made;
-    made.servers = {server.url()};
-    made.name = "n1";
-    made.inbox_prefix = "_INBOX.n1";
-    made.longest_pause = 100ms;
-    return made;
+    BusSettings bus_settings;
+    bus_settings.servers = {server.url()};
+    bus_settings.name = "n1";
+    bus_settings.inbox_prefix = "_INBOX.n1";
+    bus_settings.longest_pause = 100ms;
+    return bus_settings;
   }
   Result<std::unique_ptr<Bus>> connect(BusSettings with) {
     return runner->run(connect_nats(runner->loop, std::move(with)), "a connection");
@@ -160,7 +160,7 @@ TEST_CASE("a server accepts a node by its key, and refuses others", "[nats]") {
 
   // The key is revoked while the node is connected.
   std::string why;
-  const auto place = (*bus)->observers().add([&why](const BusNotice& notice) { why = notice.text; });
+  const auto position = (*bus)->observers().add([&why](const BusNotice& notice) { why = notice.text; });
   auto messages = *(*bus)->subscribe("w1.x");
   server.set_configuration(permit_keys(fmt::format("{{nkey: {}}}", nkey_public_key(other).value())));
   server.restart();
@@ -278,10 +278,10 @@ TEST_CASE("a missing permission is told, once", "[nats]") {
   settings.nkey_seed_file = scene.seed_file("seed", seed);
   auto bus = *scene.connect(settings);
   std::vector<std::string> refusals;
-  const auto place = bus->observers().add([&](const BusNotice& notice) {
+  const auto position = bus->observers().add([&](const BusNotice& notice) {
     if (notice.kind == BusNotice::Kind::refusal) refusals.push_back(notice.text);
   });
-  auto others = *bus->subscribe("w1.node.n2");
+  auto peers = *bus->subscribe("w1.node.n2");
   scene.runner->until([&] { return !refusals.empty(); }, "the refusal");
   for (int i = 0; i < 5; i++) {
     REQUIRE(bus->publish("w2.x", "not permitted"));
@@ -377,9 +377,9 @@ TEST_CASE("a bucket that the server lost is empty for its watches", "[nats]") {
   server.restart();
   scene.runner->until([&] { return bus->state() == BusState::connected && bus->stats().reconnects == 1; },
                       "the server");
-  Result<std::unique_ptr<KvBucket>> again = fail(Code::internal, "");
-  while (!again) again = scene.runner->run(bus->open_bucket("homes", {}, 1s));
-  REQUIRE(scene.runner->run((*again)->put("a", "1")));  // the same revision as before
+  Result<std::unique_ptr<KvBucket>> kv_bucket = fail(Code::internal, "");
+  while (!kv_bucket) kv_bucket = scene.runner->run(bus->open_bucket("homes", {}, 1s));
+  REQUIRE(scene.runner->run((*kv_bucket)->put("a", "1")));  // the same revision as before
   std::string seen;
   for (int i = 0; i < 20 && (seen.find("a0") == seen.npos || seen.find("b1") == seen.npos); i++) {
     const auto change = scene.runner->run(watch->next(), "a change");
@@ -410,13 +410,13 @@ TEST_CASE("a bucket that lost its last values is compared as a whole", "[nats]")
     while (!written) written = scene.runner->run(bucket->put(key, "1"));  // JetStream comes a little later
   };
   std::string seen;
-  const auto see = [&](const std::string& wanted) {
-    for (int i = 0; i < 20 && seen.find(wanted) == seen.npos; i++) {
+  const auto see = [&](const std::string& requested) {
+    for (int i = 0; i < 20 && seen.find(requested) == seen.npos; i++) {
       const auto change = scene.runner->run(watch->next(), "a change");
       REQUIRE(change);
       seen += fmt::format("{}{} ", change->key, static_cast<int>(change->kind));
     }
-    CHECK(seen.find(wanted) != seen.npos);
+    CHECK(seen.find(requested) != seen.npos);
   };
   see("kept0 2");
   restart([&] { server.save_buckets(); });

@@ -25,7 +25,7 @@ NodeReport fresh_report(const std::string& name, uint32_t used = 0) {
   report.slots = 16;
   report.used = used;
   report.boot = "boot-" + name;
-  report.heard = kPlaceNow;
+  report.received = kPlaceNow;
   return report;
 }
 
@@ -121,7 +121,7 @@ TEST_CASE("a node that may not take a home is passed over, whatever its hash", "
   good.wire = {1, 2};
   bad.wire = {3, 4};
   SECTION("drained") { bad.drained = true; }
-  SECTION("silent") { bad.heard = kPlaceNow - cluster::kSilentAfter; }
+  SECTION("silent") { bad.received = kPlaceNow - cluster::kSilentAfter; }
   SECTION("another value of the label") { bad.labels["gpu"] = "no"; }
   SECTION("without the label") { bad.labels.erase("gpu"); }
   SECTION("no protocol version in common: newer") { bad.wire = {4, 5}; }
@@ -148,7 +148,7 @@ TEST_CASE("the error says why no node may take the work", "[cluster]") {
     REQUIRE(nodes.report(drained));
   }
   NodeReport silent = fresh_report("n3");
-  silent.heard = kPlaceNow - 1min;
+  silent.received = kPlaceNow - 1min;
   REQUIRE(nodes.report(silent));
   const auto home = lighter_home(nodes, {}, {"acme"}, {{{"gpu", "yes"}}, {}}, kPlaceNow);
   REQUIRE_FALSE(home);
@@ -175,7 +175,7 @@ TEST_CASE("the older a report, the less its load decides, but an overloaded node
   const auto share_of_idle = [](uint32_t difference, BootClock::duration age) {
     NodeTable nodes;
     NodeReport idle = fresh_report("idle", 4), busy = fresh_report("busy", 4 + difference);
-    idle.heard = busy.heard = kPlaceNow - age;
+    idle.received = busy.received = kPlaceNow - age;
     REQUIRE(nodes.report(idle));
     REQUIRE(nodes.report(busy));
     const auto random = seeded_bits(2);
@@ -199,9 +199,9 @@ TEST_CASE("a new home goes to the node with fewer homes, of the two with the hig
     REQUIRE(home);
     const std::string first = home_of(nodes, numbered_workspace(i));
     if (*home != first) {  // then it is the default home without the first
-      NodeTable others = nodes;
-      others.remove(first);
-      REQUIRE(*home == home_of(others, numbered_workspace(i)));
+      NodeTable table = nodes;
+      table.remove(first);
+      REQUIRE(*home == home_of(table, numbered_workspace(i)));
     }
     ++homes[*home];
   }
@@ -263,10 +263,10 @@ TEST_CASE("a node that is doubted is chosen only where both are", "[cluster]") {
     CHECK(count_of_idle() == 100);
   }
   SECTION("three of its reports are missing") {
-    idle.heard = kPlaceNow - cluster::kDoubtedAfter;
+    idle.received = kPlaceNow - cluster::kDoubtedAfter;
     REQUIRE(nodes.report(idle));
     CHECK(count_of_idle() == 0);
-    busy.heard = kPlaceNow - cluster::kDoubtedAfter - 1s;  // and then those of the other: an election
+    busy.received = kPlaceNow - cluster::kDoubtedAfter - 1s;  // and then those of the other: an election
     REQUIRE(nodes.report(busy));
     CHECK(count_of_idle() > 20);
   }
@@ -286,9 +286,9 @@ TEST_CASE("after a refusal another node is asked, four in all, and never one twi
   for (uint64_t seed = 0; seed < 200; ++seed) {
     const auto random = seeded_bits(seed);
     RunPlacement placement(nodes, {}, random);
-    std::set<std::string> asked;
-    for (size_t i = 0; i < cluster::kMaxTries; ++i) asked.insert(placement.next(kPlaceNow).value());
-    REQUIRE(asked.size() == cluster::kMaxTries);
+    std::set<std::string> request;
+    for (size_t i = 0; i < cluster::kMaxTries; ++i) request.insert(placement.next(kPlaceNow).value());
+    REQUIRE(request.size() == cluster::kMaxTries);
     const auto fifth = placement.next(kPlaceNow);
     REQUIRE_FALSE(fifth);
     CHECK(fifth.error().code == Code::exhausted);
@@ -360,7 +360,7 @@ TEST_CASE("the table keeps the last report of each node", "[cluster]") {
   REQUIRE(nodes.find("n2"));
   CHECK(nodes.find("n2")->used == 5);
   CHECK(nodes.find("n2")->waiting == 6);
-  CHECK(nodes.find("n2")->heard == kPlaceNow + 1s);
+  CHECK(nodes.find("n2")->received == kPlaceNow + 1s);
   nodes.note_load("n2", "another boot", 1, 1, kPlaceNow + 2s);
   CHECK(nodes.find("n2")->used == 5);
   nodes.note_load("n9", "boot-n9", 1, 1, kPlaceNow);

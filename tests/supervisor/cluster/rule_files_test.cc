@@ -19,13 +19,13 @@ namespace {
 
 std::string rule(const std::string& kind, const std::string& name, int64_t serial, const std::string& content,
                  unsigned char authority = trust_test::kAuthority) {
-  SignedRule made;
-  made.kind = kind;
-  made.cluster = "c1";
-  made.name = name;
-  made.serial = serial;
-  made.content = content;
-  return sign_rule(made, key_of(authority)).value();
+  SignedRule signed_rule;
+  signed_rule.kind = kind;
+  signed_rule.cluster = "c1";
+  signed_rule.name = name;
+  signed_rule.serial = serial;
+  signed_rule.content = content;
+  return sign_rule(signed_rule, key_of(authority)).value();
 }
 
 struct Machine {
@@ -47,12 +47,12 @@ TEST_CASE_METHOD(Machine, "policies that an authority has signed become files", 
   auto files = RuleFiles::open(anchor, root);
   REQUIRE(files);
   const std::string strict = rule("policy", "strict", 1, R"({"a":1})");
-  auto taken = files->take({strict, rule("policy", "forged", 1, "{}", 1), rule("policy", "tenants", 1, "{}"),
-                            rule("policy", "list", 1, "[]"), "no rule"});
-  REQUIRE(taken);
-  CHECK((taken->policies == std::vector<std::string>{"strict"} && !taken->has_catalog_changed));
-  REQUIRE(files->apply(taken->policies));
-  CHECK(taken->refused.size() == 4);
+  auto reserved = files->take({strict, rule("policy", "forged", 1, "{}", 1), rule("policy", "tenants", 1, "{}"),
+                               rule("policy", "list", 1, "[]"), "no rule"});
+  REQUIRE(reserved);
+  CHECK((reserved->policies == std::vector<std::string>{"strict"} && !reserved->has_catalog_changed));
+  REQUIRE(files->apply(reserved->policies));
+  CHECK(reserved->refused.size() == 4);
   CHECK(policy("strict") == R"({"a":1})");
   for (const char* name : {"forged", "tenants", "list"}) CHECK(policy(name).empty());
   CHECK(files->take({strict})->policies.empty());
@@ -78,12 +78,12 @@ TEST_CASE_METHOD(Machine, "policies that an authority has signed become files", 
     CHECK_FALSE(std::filesystem::exists(root + "/cluster/policies/strict.json"));
   }
   SECTION("a restart has the same rules") {
-    auto again = RuleFiles::open(anchor, root);
-    REQUIRE(again);
-    CHECK(again->take({})->policies.empty());
-    REQUIRE(again->clear());
+    auto retry = RuleFiles::open(anchor, root);
+    REQUIRE(retry);
+    CHECK(retry->take({})->policies.empty());
+    REQUIRE(retry->clear());
     CHECK(policy("strict").empty());
-    CHECK(again->apply(again->take({})->policies));
+    CHECK(retry->apply(retry->take({})->policies));
     CHECK(policy("strict") == R"({"a":1})");
   }
 }
@@ -108,8 +108,8 @@ TEST_CASE_METHOD(Machine, "skills that an authority has signed are in force unti
     return R"({"files":{"SKILL.md":"---\nname: report\ndescription: d\n---\n","scripts/report.py":")" + code + "\"}}";
   };
   const auto code_of = [](const skills::Shared& all) {
-    const std::shared_ptr<const skills::Skill> found = all.find("report");
-    return found ? all.read(*found, "scripts/report.py").value_or("") : "";
+    const std::shared_ptr<const skills::Skill> it = all.find("report");
+    return it ? all.read(*it, "scripts/report.py").value_or("") : "";
   };
   std::vector<std::string> refused;
   auto files = RuleFiles::open(anchor, root);

@@ -28,13 +28,13 @@ using trust_test::record_of;
 using trust_test::signed_record;
 
 std::string policy_rule(const std::string& name, const std::string& content, const char* kind = "policy") {
-  SignedRule made;
-  made.kind = kind;
-  made.cluster = "c1";
-  made.name = name;
-  made.serial = 1;
-  made.content = content;
-  return sign_rule(made, key_of(trust_test::kAuthority)).value();
+  SignedRule rule;
+  rule.kind = kind;
+  rule.cluster = "c1";
+  rule.name = name;
+  rule.serial = 1;
+  rule.content = content;
+  return sign_rule(rule, key_of(trust_test::kAuthority)).value();
 }
 
 struct FollowedRules {
@@ -59,7 +59,7 @@ struct FollowedRules {
     std::string all;
     for (const std::string& rule : rules) all += fmt::format("{{\"rule\":{{\"bytes\":{}}}}}\n{}", rule.size(), rule);
     all += "{\"end\":{}}\n";
-    (void)co_await send_whole(daemon, std::move(all));
+    (void)co_await send_all(daemon, std::move(all));
     fetches++;
   }
   Task<Result<>> reload() {

@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using namespace cluster;
 
-const StopAsked kNeverStops = [] { return false; };
+const StopRequested kNeverStops = [] { return false; };
 constexpr UnpackLimits kWide{1 << 30, 10'000, 1 << 29, 5'000};
 
 struct SnapshotScene {
@@ -36,8 +36,8 @@ struct SnapshotScene {
 
   Result<PackedSnapshot> pack(std::vector<std::string> left_out = {}) const {
     TRY(const Fd source, open_directory(from.string()));
-    const Fd made(::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-    return pack_snapshot(made.get(), {label, "{\"a\":1}\n", source.get(), std::move(left_out)}, kNeverStops);
+    const Fd created(::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    return pack_snapshot(created.get(), {label, "{\"a\":1}\n", source.get(), std::move(left_out)}, kNeverStops);
   }
   Result<UnpackedSnapshot> unpack(const UnpackLimits& limits = kWide) const {
     TRY(const Fd into, open_directory(to.string()));
@@ -46,8 +46,8 @@ struct SnapshotScene {
   }
   // A snapshot of these entries, each with its data.
   void forge(const std::vector<std::pair<TarEntry, std::string>>& entries, const std::string& end = tar_end()) const {
-    const Fd made(::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-    PackedWriter writer(made.get());
+    const Fd created(::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    PackedWriter writer(created.get());
     const auto add = [&](const TarEntry& entry, const std::string& data) {
       REQUIRE(writer.add(tar_headers(entry) + data + std::string(tar_padding(data.size()), '\0')));
     };
@@ -234,7 +234,7 @@ TEST_CASE("the rights of a folder are not given through a link that a program pu
   }
   int entries = 0;
   // Before the second entry: the mode of the first one is known.
-  const StopAsked replaces = [&] {
+  const StopRequested replaces = [&] {
     if (++entries == 2)
       for (const char* name : {"one", "two"}) {
         fs::remove(scene.from / name);
@@ -243,8 +243,8 @@ TEST_CASE("the rights of a folder are not given through a link that a program pu
     return false;
   };
   const auto source = open_directory(scene.from.string()).value();
-  const Fd made(::open(scene.file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
-  CHECK_FALSE(pack_snapshot(made.get(), {scene.label, "", source.get(), {}}, replaces));
+  const Fd created(::open(scene.file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  CHECK_FALSE(pack_snapshot(created.get(), {scene.label, "", source.get(), {}}, replaces));
   CHECK(entries >= 2);
   CHECK((seen_at(outside).st_mode & 07777) == 0711);
 }

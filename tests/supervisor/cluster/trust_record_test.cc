@@ -25,10 +25,10 @@ std::string with_content(const std::string& content, int64_t serial = 2) {
 
 std::string content_of(const std::string& text) { return read_signed_rule(text)->content; }
 
-std::string exchanged(std::string text, const std::string& what, const std::string& by) {
-  const size_t at = text.find(what);
+std::string exchanged(std::string text, const std::string& subject, const std::string& by) {
+  const size_t at = text.find(subject);
   REQUIRE(at != text.npos);
-  return text.replace(at, what.size(), by);
+  return text.replace(at, subject.size(), by);
 }
 
 }  // namespace

@@ -28,9 +28,9 @@ std::string message(const std::string& extensions) {
   return "\x01" + counted(body, 3);
 }
 
-std::string records(const std::string& message, size_t most = 16'384) {
+std::string records(const std::string& message, size_t max = 16'384) {
   std::string all;
-  for (size_t at = 0; at < message.size(); at += most) all += "\x16\x03\x01" + counted(message.substr(at, most), 2);
+  for (size_t at = 0; at < message.size(); at += max) all += "\x16\x03\x01" + counted(message.substr(at, max), 2);
   return all;
 }
 

@@ -21,9 +21,9 @@ struct Registered {
   ExecutionRegistry::Observers::Place observes;
 
   Registered() {
-    auto changed = [this](const ExecutionRecordPtr& execution, ExecutionRegistry::What what) {
+    auto changed = [this](const ExecutionRecordPtr& execution, ExecutionRegistry::RegistryEvent subject) {
       constexpr const char* kWords[] = {" began", " changed", " ended", " forgotten"};
-      seen.push_back(execution->id + kWords[static_cast<size_t>(what)]);
+      seen.push_back(execution->id + kWords[static_cast<size_t>(subject)]);
     };
     auto limit_reached = [this](const ExecutionRecord&, const std::string& rule) { limit = rule; };
     observes = registry.observe({.changed = changed, .limit_reached = limit_reached});
@@ -108,9 +108,9 @@ TEST_CASE("cancel withdraws an execution that waits, and is an error for one tha
     CHECK(s.registry.cancel(*record));
     CHECK(withdrawn);
   }
-  const auto again = s.registry.cancel(*record);
-  REQUIRE_FALSE(again);
-  CHECK(again.error().code == Code::unavailable);
+  const auto retry = s.registry.cancel(*record);
+  REQUIRE_FALSE(retry);
+  CHECK(retry.error().code == Code::unavailable);
 }
 
 TEST_CASE("living executions come first, the oldest of them first, and ended ones are forgotten beyond 100",
@@ -121,8 +121,8 @@ TEST_CASE("living executions come first, the oldest of them first, and ended one
     entry.pass("ok");
   }
   auto late = Registered::record("late"), early = Registered::record("early");
-  late->asked_ms = 2000;
-  early->asked_ms = 1000;
+  late->requested_ms = 2000;
+  early->requested_ms = 1000;
   ExecutionRegistry::Entry first(s.registry, late), second(s.registry, early);
   const auto all = s.registry.all();
   REQUIRE(all.size() == 102);

@@ -20,8 +20,8 @@ void run(RecentCode& recent, const std::string& tenant, const std::string& id, s
 }
 
 std::string text_of(const RecentCode& recent, const std::string& tenant, const std::string& id) {
-  const auto found = recent.find(tenant, id);
-  return found && found->text ? *found->text : "-";
+  const auto it = recent.find(tenant, id);
+  return it && it->text ? *it->text : "-";
 }
 
 }  // namespace
@@ -108,9 +108,9 @@ TEST_CASE("the texts of recent code have bounds, and counts outlive texts", "[ex
   limits.all_bytes = 400;
   limits.executions = 5;
   RecentCode recent(limits);
-  const std::string one(100, '1'), two(100, '2'), three(100, '3'), large(101, 'x');
-  run(recent, "a", "e1", one);
-  run(recent, "a", "e2", one);
+  const std::string name(100, '1'), two(100, '2'), three(100, '3'), large(101, 'x');
+  run(recent, "a", "e1", name);
+  run(recent, "a", "e2", name);
   run(recent, "a", "e3", two);
   run(recent, "a", "e4", three);
   CHECK(recent.find("a", "e1"));
@@ -121,18 +121,18 @@ TEST_CASE("the texts of recent code have bounds, and counts outlive texts", "[ex
   run(recent, "a", "e5", large);
   CHECK(recent.find("a", "e5"));
   CHECK(text_of(recent, "a", "e5") == "-");
-  run(recent, "a", "e6", one);  // held again
-  CHECK(text_of(recent, "a", "e6") == one);
-  CHECK(text_of(recent, "a", "e2") == one);
+  run(recent, "a", "e6", name);  // held again
+  CHECK(text_of(recent, "a", "e6") == name);
+  CHECK(text_of(recent, "a", "e2") == name);
   CHECK_FALSE(recent.find("a", "e1"));  // five executions are known
 
-  run(recent, "b", "f1", one);
+  run(recent, "b", "f1", name);
   run(recent, "b", "f2", two);
-  CHECK(text_of(recent, "a", "e6") == one);
-  run(recent, "c", "g1", one);  // more than all_bytes: the longest unused tenant goes
+  CHECK(text_of(recent, "a", "e6") == name);
+  run(recent, "c", "g1", name);  // more than all_bytes: the longest unused tenant goes
   CHECK_FALSE(recent.find("a", "e6"));
   CHECK(text_of(recent, "b", "f2") == two);
-  CHECK(text_of(recent, "c", "g1") == one);
+  CHECK(text_of(recent, "c", "g1") == name);
 }
 
 TEST_CASE("the policy limits how many executions' code is kept, and tenants have a bound", "[executions]") {

@@ -19,12 +19,12 @@ std::string joined(const std::vector<std::string>& notes) {
   return all;
 }
 
-void check(const Case& one) {
-  CAPTURE(jail::language_name(one.language), one.sent);
-  const auto sent = read_sent_code(one.sent, one.language);
+void check(const Case& item) {
+  CAPTURE(jail::language_name(item.language), item.sent);
+  const auto sent = read_sent_code(item.sent, item.language);
   REQUIRE(sent);
-  CHECK(sent->code == one.code);
-  CHECK(joined(sent->notes) == one.note);
+  CHECK(sent->code == item.code);
+  CHECK(joined(sent->notes) == item.note);
 }
 
 constexpr Language kPython = Language::python, kScript = Language::javascript, kTyped = Language::typescript,
@@ -69,7 +69,7 @@ TEST_CASE("a fence in a text of the program between fences is the text's", "[exe
 }
 
 TEST_CASE("a fence that is a part of a program stays", "[executions]") {
-  for (const Case& one :
+  for (const Case& item :
        std::vector<Case>{{kPython, "a = \"\"\"\n```python\nprint(1)\n```\n\"\"\"\nprint((1)", {}, {}},
                          {kPython, "a = '\\\n```python\nprint(1)\n```", {}, {}},
                          {kPython, "x = 1\n```python\nprint(1)\n```", {}, {}},
@@ -82,7 +82,7 @@ TEST_CASE("a fence that is a part of a program stays", "[executions]") {
                          {kShell, "echo '\n```\nx\n```\n'", {}, {}},
                          {kShell, "# don't\necho '\n```\nx\n```\n'", {}, {}},
                          {kShell, "x=`date`\necho `date`", {}, {}}})
-    check({one.language, one.sent, one.sent, ""});
+    check({item.language, item.sent, item.sent, ""});
 }
 
 TEST_CASE("a fence of another language is an error that says which one to call", "[executions]") {
@@ -165,13 +165,13 @@ TEST_CASE("prompts show which lines are code, and the output is left out", "[exe
          cells + "; left out: `Out[1]: 5`"});
   check({kPython, "In [1]:\nx = 1\nx\nOut[1]:\n1", "\nx = 1\nx", cells + "; left out: `Out[1]:`, `1`"});
   check({kScript, "> const x = 1\nundefined\n> x\n1", "const x = 1\n\nx", node + "; left out: `undefined`, `1`"});
-  for (const Case& one : std::vector<Case>{{kShell, "> empty.txt", {}, {}},
-                                           {kShell, "git clone git@example.com:a/b # mine", {}, {}},
-                                           {kShell, "echo $ x", {}, {}},
-                                           {kScript, "$ = 5", {}, {}},
-                                           {kPython, "def f():\n    \"\"\"\n    >>> 1\n    \"\"\"", {}, {}},
-                                           {kPython, "Indices = 1", {}, {}}})
-    check({one.language, one.sent, one.sent, ""});
+  for (const Case& item : std::vector<Case>{{kShell, "> empty.txt", {}, {}},
+                                            {kShell, "git clone git@example.com:a/b # mine", {}, {}},
+                                            {kShell, "echo $ x", {}, {}},
+                                            {kScript, "$ = 5", {}, {}},
+                                            {kPython, "def f():\n    \"\"\"\n    >>> 1\n    \"\"\"", {}, {}},
+                                            {kPython, "Indices = 1", {}, {}}})
+    check({item.language, item.sent, item.sent, ""});
 }
 
 TEST_CASE("indentation that all lines share is removed where it has a meaning", "[executions]") {

@@ -58,10 +58,10 @@ struct SessionsScene {
   ~SessionsScene() { tasks.clear(); }
 
   Sessions::Ask ask_for(const std::string& name, const std::string& execution, const std::string& tenant) {
-    auto& known = tenants[tenant];
-    if (!known) known = tenants::Tenant::open(loop, state.get(), tenant, *policy).value();
+    auto& existing = tenants[tenant];
+    if (!existing) existing = tenants::Tenant::open(loop, state.get(), tenant, *policy).value();
     Sessions::Ask ask;
-    ask.tenant = known;
+    ask.tenant = existing;
     ask.policy = policy;
     ask.name = name;
     ask.client = client_of_ada;
@@ -90,9 +90,9 @@ struct SessionsScene {
     (void)co_await turns.at(execution).run(std::move(request));
   }
   void begin(const std::string& execution, Task<> task) {
-    auto& place = tasks[execution];
-    place.emplace(std::move(task));
-    place->resume();
+    auto& position = tasks[execution];
+    position.emplace(std::move(task));
+    position->resume();
     settle();
   }
   void enter(Sessions::Ask ask) {
@@ -205,7 +205,7 @@ TEST_CASE("the end of a session that no call reported is an error for the next c
     CHECK(s.order == Ids{"1", "2"});
   }
   SECTION("a client whose answer reported the end is not refused, another client is") {
-    CHECK(s.turns.at("1").tell().at("ended") == true);
+    CHECK(s.turns.at("1").state_json().at("ended") == true);
     s.leave("1");
     auto ask = s.ask_for("a", "2", "ada");
     const auto other = std::make_shared<tenants::Member>();

@@ -16,9 +16,9 @@ namespace {
 constexpr int64_t kEpoch = 1'800'000'000;  // a multiple of 3600
 
 uint64_t value(const TimelineRange& range, size_t row, const std::string& column) {
-  const auto found = std::find(range.columns.begin(), range.columns.end(), column);
-  REQUIRE(found != range.columns.end());
-  return range.rows.at(row).at(static_cast<size_t>(found - range.columns.begin()));
+  const auto it = std::find(range.columns.begin(), range.columns.end(), column);
+  REQUIRE(it != range.columns.end());
+  return range.rows.at(row).at(static_cast<size_t>(it - range.columns.begin()));
 }
 
 TimelineState state(uint32_t running, uint64_t cpu_usec = 0) {
@@ -39,8 +39,8 @@ Timeline filled(int64_t seconds) {
   return timeline;
 }
 
-TimelineRange read(const Timeline& timeline, const Timeline::Asked& asked) {
-  auto range = timeline.read(asked, kEpoch);
+TimelineRange read(const Timeline& timeline, const Timeline::Query& request) {
+  auto range = timeline.read(request, kEpoch);
   REQUIRE(range);
   return *range;
 }
@@ -84,11 +84,11 @@ TEST_CASE("a time is in the class below its bound, and no time is outside", "[ti
   executions::AnswerHistogram<uint64_t> none;
   CHECK(executions::quantile_of(none, 50) == kUnknown);
   for (int64_t usec = 1; usec < 2'900'000'000; usec = usec * 3 / 2 + 1) {
-    executions::AnswerHistogram<uint64_t> one;
-    one.counts[executions::answer_class(std::chrono::microseconds(usec))] = 1;
-    const uint64_t told = executions::quantile_of(one, 99);
-    CHECK(told >= static_cast<uint64_t>(usec));
-    CHECK(static_cast<double>(told) <= std::max(250.0, static_cast<double>(usec) * 1.415));
+    executions::AnswerHistogram<uint64_t> item;
+    item.counts[executions::answer_class(std::chrono::microseconds(usec))] = 1;
+    const uint64_t reported = executions::quantile_of(item, 99);
+    CHECK(reported >= static_cast<uint64_t>(usec));
+    CHECK(static_cast<double>(reported) <= std::max(250.0, static_cast<double>(usec) * 1.415));
   }
 }
 
@@ -96,7 +96,7 @@ TEST_CASE("the CPU time is unknown while it cannot be measured, and when it is a
   Timeline timeline;
   timeline.close(0, state(0, 0));
   TimelineState unmeasured = state(1, 0);
-  unmeasured.cpu_known = false;
+  unmeasured.has_cpu = false;
   timeline.close(1, unmeasured);
   timeline.close(2, state(0, 90'000'000));
   timeline.close(3, state(0, 90'400'000));

@@ -37,8 +37,8 @@ struct Guarded {
   void begin() {
     REQUIRE(admit());
     guard->begin();
-    auto taken = start(guard->begun());
-    loop.run_until([&] { return taken.done(); });
+    auto reserved = start(guard->started());
+    loop.run_until([&] { return reserved.done(); });
   }
   executions::WorkspaceEffects finish() { return wait_for(loop, guard->finish(report, {})); }
 };
@@ -59,7 +59,7 @@ TEST_CASE("the guard names what a program changed, and counts what it read no hi
   CHECK(effects.changes->created.paths == std::vector<std::string>{"new"});
   CHECK(effects.changes->modified.paths == std::vector<std::string>{"old"});
   CHECK(effects.changes->deleted.paths == std::vector<std::string>{"gone"});
-  CHECK_FALSE(effects.others_wrote);
+  CHECK_FALSE(effects.peers_wrote);
   CHECK_FALSE(effects.quota);
   CHECK(s.report.outcome == jail::Outcome::ok);
   CHECK(s.report.read_bytes == 250);
@@ -74,7 +74,7 @@ TEST_CASE("two executions at once in one workspace know of each other", "[guard]
     REQUIRE(wait_for(s.loop, other.admit(kFileLimit)));
     other.begin();
   }
-  CHECK(s.finish().others_wrote);
+  CHECK(s.finish().peers_wrote);
 }
 
 TEST_CASE("the limit of one file is what the workspace has room for", "[guard]") {
@@ -168,15 +168,15 @@ TEST_CASE("files without a name count while a jail holds them", "[guard]") {
   {
     const auto account = calls::disk_account_of(s.tenant, "a test");
     REQUIRE(account.holds);
-    jail::HeldFiles held;
-    held.bytes = kQuotaBytes - (2 << 20);
-    held.files = 2;
-    account.holds(held);
+    jail::HeldFiles files;
+    files.bytes = kQuotaBytes - (2 << 20);
+    files.files = 2;
+    account.holds(files);
     CHECK(s.tenant->workspace().quota().remaining().bytes == 1 << 20);
     CHECK(s.tenant->workspace().quota().remaining().files == kQuotaFiles - 3);
     CHECK(s.tenant->workspace().quota().within());
-    held.bytes = kQuotaBytes;
-    account.holds(held);
+    files.bytes = kQuotaBytes;
+    account.holds(files);
     s.loop.run_until([&] { return s.guard->is_over_quota(); });
     const auto effects = s.finish();
     CHECK(s.report.outcome == jail::Outcome::disk);
@@ -191,9 +191,9 @@ TEST_CASE("a jail that holds more files than can be counted is over its quota", 
   Guarded s;
   s.begin();
   const auto account = calls::disk_account_of(s.tenant, "a test");
-  jail::HeldFiles held;
-  held.is_partial = true;
-  account.holds(held);
+  jail::HeldFiles files;
+  files.is_partial = true;
+  account.holds(files);
   s.loop.run_until([&] { return s.guard->is_over_quota(); });
   CHECK(s.guard->is_over_quota());
 }

@@ -143,8 +143,8 @@ TEST_CASE("the account stays equal to a fresh count", "[quota]") {
   REQUIRE(scene.write("a/d", "short"));
   REQUIRE(scene.write("e", "x", WriteMode::create));
   REQUIRE(scene.remove("e"));
-  Usage kept = scene->quota().usage();
+  Usage usage = scene->quota().usage();
   Usage counted = scene.measure();
-  CHECK(kept.bytes == counted.bytes);
-  CHECK(kept.files == counted.files);
+  CHECK(usage.bytes == counted.bytes);
+  CHECK(usage.files == counted.files);
 }

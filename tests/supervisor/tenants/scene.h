@@ -59,8 +59,8 @@ struct Scene {
                          tenants::WriteMode mode = tenants::WriteMode::replace) {
     return wait_for(loop, workspace->write(path(name), std::move(bytes), mode));
   }
-  Result<> remove(std::string_view name, tenants::Removal what = tenants::Removal::one) {
-    return wait_for(loop, workspace->remove(path(name), what));
+  Result<> remove(std::string_view name, tenants::Removal removal = tenants::Removal::one) {
+    return wait_for(loop, workspace->remove(path(name), removal));
   }
   Result<tenants::Listing> list(std::string_view name = ".", tenants::ListOptions options = {}) {
     return wait_for(loop, workspace->list(path(name), options));

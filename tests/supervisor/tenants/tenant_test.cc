@@ -79,17 +79,17 @@ TEST_CASE("a peer without a rule is refused", "[tenants]") {
 
 TEST_CASE("a reload changes policies and revokes, the tenant's files stay", "[tenants]") {
   Daemon daemon;
-  auto one = daemon.admit(1001).value(), two = daemon.admit(1002).value();
-  auto before = one->policy;
+  auto item = daemon.admit(1001).value(), two = daemon.admit(1002).value();
+  auto before = item->policy;
   daemon.small_quota(2 << 20);
   daemon.rules(
       R"([{"uid": 1001, "tenant": "one", "policy": "small"}, {"uid": 1002, "tenant": "moved", "policy": "default"}])");
-  *daemon.store = daemon.store->read_anew().value();
+  *daemon.store = daemon.store->reread().value();
   daemon.registry->apply_policies();
-  CHECK_FALSE(one->revoked);
-  CHECK(one->policy != before);
+  CHECK_FALSE(item->revoked);
+  CHECK(item->policy != before);
   CHECK(before->quota.workspace_bytes == 1 << 20);  // who began with it keeps it
-  CHECK(one->tenant->workspace().quota().limits().bytes == 2 << 20);
+  CHECK(item->tenant->workspace().quota().limits().bytes == 2 << 20);
   CHECK(two->revoked);
   CHECK(daemon.admit(1002).value()->tenant->name() == "moved");
 }
@@ -100,9 +100,9 @@ TEST_CASE("each connection of a principal has its own member", "[tenants]") {
   CHECK(first != second);
   CHECK(first->principal.name() == second->principal.name());
   CHECK(std::get<policies::Peer>(first->credentials).uid == 1001);
-  auto nobody = daemon.registry->admit(mcp::Principal());
-  REQUIRE_FALSE(nobody);
-  CHECK(nobody.error().code == Code::denied);
+  auto no_client = daemon.registry->admit(mcp::Principal());
+  REQUIRE_FALSE(no_client);
+  CHECK(no_client.error().code == Code::denied);
 }
 
 TEST_CASE("a request is made for its connection's member, or the workspace that it names", "[tenants]") {
@@ -147,30 +147,31 @@ TEST_CASE("a tenant's folder that is a link is refused", "[tenants]") {
 
 TEST_CASE("what a killed daemon left unfinished goes, and nothing else", "[tenants]") {
   Daemon daemon;
-  const fs::path one = daemon.state / "tenants/one", elsewhere = daemon.temp.path() / "elsewhere";
-  for (const fs::path& folder : {one / "unfinished", one / "workspace", one / "workspaces/.removed-old/workspace/a/b",
-                                 one / "workspaces/.removed-link", one / "workspaces/kept", elsewhere})
+  const fs::path item = daemon.state / "tenants/one", elsewhere = daemon.temp.path() / "elsewhere";
+  for (const fs::path& folder :
+       {item / "unfinished", item / "workspace", item / "workspaces/.removed-old/workspace/a/b",
+        item / "workspaces/.removed-link", item / "workspaces/kept", elsewhere})
     fs::create_directories(folder);
   Scene::put(elsewhere / "file", "x");
-  fs::create_directory_symlink(elsewhere, one / "workspaces/.removed-link/elsewhere");
-  Scene::put(one / "workspaces/.removed-old/workspace/a/b/file", "x");
-  Scene::put(one / "unfinished/.warder-0123456789abcdef", "x");
-  fs::create_symlink(elsewhere / "file", one / "unfinished/.warder-0000000000000000");
-  const auto others = {".warder-0123456789abcdeF", ".warder-0123456789abcdef0", ".warder-", "mine"};
-  for (const char* name : others) Scene::put(one / "unfinished" / name, "x");
-  Scene::put(one / "workspace/.warder-0123456789abcdef", "a user's");
+  fs::create_directory_symlink(elsewhere, item / "workspaces/.removed-link/elsewhere");
+  Scene::put(item / "workspaces/.removed-old/workspace/a/b/file", "x");
+  Scene::put(item / "unfinished/.warder-0123456789abcdef", "x");
+  fs::create_symlink(elsewhere / "file", item / "unfinished/.warder-0000000000000000");
+  const auto peers = {".warder-0123456789abcdeF", ".warder-0123456789abcdef0", ".warder-", "mine"};
+  for (const char* name : peers) Scene::put(item / "unfinished" / name, "x");
+  Scene::put(item / "workspace/.warder-0123456789abcdef", "a user's");
 
   wait_for(daemon.loop, daemon.registry->expire_workspaces());  // nobody of the tenant is connected
-  CHECK_FALSE(fs::exists(one / "workspaces/.removed-old"));
-  CHECK_FALSE(fs::exists(one / "workspaces/.removed-link"));
-  CHECK(fs::exists(one / "workspaces/kept"));
+  CHECK_FALSE(fs::exists(item / "workspaces/.removed-old"));
+  CHECK_FALSE(fs::exists(item / "workspaces/.removed-link"));
+  CHECK(fs::exists(item / "workspaces/kept"));
 
   auto member = daemon.admit(1001).value();
-  CHECK_FALSE(fs::exists(one / "unfinished/.warder-0123456789abcdef"));
-  CHECK_FALSE(fs::is_symlink(one / "unfinished/.warder-0000000000000000"));
+  CHECK_FALSE(fs::exists(item / "unfinished/.warder-0123456789abcdef"));
+  CHECK_FALSE(fs::is_symlink(item / "unfinished/.warder-0000000000000000"));
   CHECK(Scene::get(elsewhere / "file") == "x");
-  for (const char* name : others) CHECK(fs::exists(one / "unfinished" / name));
-  CHECK(Scene::get(one / "workspace/.warder-0123456789abcdef") == "a user's");
+  for (const char* name : peers) CHECK(fs::exists(item / "unfinished" / name));
+  CHECK(Scene::get(item / "workspace/.warder-0123456789abcdef") == "a user's");
 }
 
 TEST_CASE("the names of tenants are checked", "[tenants]") {
@@ -189,7 +190,7 @@ TEST_CASE("a named workspace shares nothing with its tenant's own or with anothe
   Daemon daemon;
   daemon.rules(
       R"([{"uid": 1001, "tenant": "one", "policy": "small"}, {"uid": 1002, "tenant": "two", "policy": "small"}])");
-  *daemon.store = daemon.store->read_anew().value();
+  *daemon.store = daemon.store->reread().value();
   auto member = daemon.admit(1001).value();
   CHECK(daemon.registry->workspace(*member, "default").value() == member->tenant);
   CHECK(daemon.registry->workspace(*member, "").value() == member->tenant);
@@ -216,7 +217,7 @@ TEST_CASE("a named workspace shares nothing with its tenant's own or with anothe
 TEST_CASE("names of workspaces may have capitals, and differ in more than these", "[tenants]") {
   Daemon daemon;
   Scene::put(daemon.policies / "small.json", R"({"extends": "default", "workspaces": ["customer_*", "D*"]})");
-  *daemon.store = daemon.store->read_anew().value();
+  *daemon.store = daemon.store->reread().value();
   auto member = daemon.admit(1001).value();
   auto capital = daemon.registry->workspace(*member, "customer_A");
   REQUIRE(capital);
@@ -237,7 +238,7 @@ TEST_CASE("a workspace that a policy does not allow, or one too many, is refused
   Daemon daemon;
   Scene::put(daemon.policies / "small.json",
              R"({"extends": "default", "workspaces": ["customer-*"], "named_workspaces": {"max": 2}})");
-  *daemon.store = daemon.store->read_anew().value();
+  *daemon.store = daemon.store->reread().value();
   auto member = daemon.admit(1001).value();
   for (const char* name : {"other", "../x", "customer-/x", "Customer-1", ".", "customer-\xff"}) {
     CAPTURE(name);
@@ -259,7 +260,7 @@ TEST_CASE("a workspace that nobody uses is announced first and removed later, an
   Daemon daemon;
   Scene::put(daemon.policies / "small.json", R"({"extends": "default", "workspaces": ["*"],
              "named_workspaces": {"max": 8, "idle_seconds": 1000, "warning_seconds": 100}})");
-  *daemon.store = daemon.store->read_anew().value();
+  *daemon.store = daemon.store->reread().value();
   auto member = daemon.admit(1001).value();
   const fs::path all = daemon.state / "tenants/one/workspaces";
   auto expire = [&] { return wait_for(daemon.loop, daemon.registry->expire_workspaces()); };
@@ -287,13 +288,13 @@ TEST_CASE("a workspace that nobody uses is announced first and removed later, an
   age(all / "idle/used", 5000);
   expire();
   age(all / "idle/warned", 101);
-  auto held = daemon.registry->workspace(*member, "used").value();
+  auto reserved = daemon.registry->workspace(*member, "used").value();
   expire();
   CHECK_FALSE(fs::exists(all / "idle"));
   CHECK(fs::exists(all / "used/workspace/f"));
   CHECK(daemon.registry->find({"one", "idle"}) == nullptr);
   // Nobody is connected: by the rules of its last use.
-  held.reset();
+  reserved.reset();
   member.reset();
   age(all / "used/used", 5000);
   CHECK(expire() == std::chrono::seconds(60));

@@ -99,15 +99,15 @@ TEST_CASE("the file of a vault says nothing without the key", "[vault]") {
 TEST_CASE("a log with a torn end loses only what was torn, wherever that is", "[vault]") {
   Home home;
   home.fill({"ada", "grace", "edsger"});
-  const std::string whole = Scene::get(home.log);
+  const std::string text = Scene::get(home.log);
   const size_t last = [&] {  // where the third record begins: all three are of similar length
     Home shorter;
     shorter.fill({"ada", "grace"});
     return Scene::get(shorter.log).size();
   }();
-  for (size_t size = last; size < whole.size(); size += 7) {
+  for (size_t size = last; size < text.size(); size += 7) {
     CAPTURE(size);
-    Scene::put(home.log, whole.substr(0, size));
+    Scene::put(home.log, text.substr(0, size));
     auto vault = home.open();
     CHECK(vault->find("[T_ada]"));
     CHECK(vault->find("[T_grace]"));
@@ -195,14 +195,14 @@ TEST_CASE("a token that is used again is written again only when it has aged", "
 
 // A job that keeps the thread busy until it is told to go on: a disk that does not answer.
 struct StuckDisk {
-  std::latch begun{1}, may_go_on{1};
+  std::latch started{1}, may_go_on{1};
   explicit StuckDisk(Home& home) {
     home.loop.spawn(run(*home.disk));
-    begun.wait();
+    started.wait();
   }
   Task<> run(WorkerThread& disk) {
     WorkerThread::Job job = [this]() -> Result<> {
-      begun.count_down();
+      started.count_down();
       may_go_on.wait();
       return {};
     };
@@ -226,7 +226,9 @@ TEST_CASE("those who wait for a vault at the same time share one write, and the 
   bool turned = false;
   home.loop.defer([&] { turned = true; });
   home.loop.run_until([&] { return turned; });
-  auto are_done = [&] { return std::count_if(settling.begin(), settling.end(), [](auto& one) { return one.done(); }); };
+  auto are_done = [&] {
+    return std::count_if(settling.begin(), settling.end(), [](auto& item) { return item.done(); });
+  };
   CHECK(are_done() == 0);
   stuck.may_go_on.count_down();
   home.loop.run_until([&] { return are_done() == 5; });
@@ -325,9 +327,9 @@ TEST_CASE("a systemd credential is the key, where there is one", "[vault]") {
   const auto own = home.key().of_vault("acme");
   CHECK(MasterKey::load(home.state.get(), credentials.path().string())->of_vault("acme").seal == own.seal);
   Scene::put(credentials.path() / "warder.key", std::string(64, 'a') + "\n");
-  auto given = MasterKey::load(home.state.get(), credentials.path().string());
-  REQUIRE(given);
-  CHECK(given->of_vault("acme").seal != own.seal);
+  auto input = MasterKey::load(home.state.get(), credentials.path().string());
+  REQUIRE(input);
+  CHECK(input->of_vault("acme").seal != own.seal);
   Scene::put(credentials.path() / "warder.key", "no key");
   CHECK_FALSE(MasterKey::load(home.state.get(), credentials.path().string()));
 }

@@ -56,9 +56,9 @@ TEST_CASE("a sparse file of a terabyte is read by range", "[workspace]") {
 TEST_CASE("the three ways to write", "[workspace]") {
   Scene scene;
   CHECK(scene.write("a", "one", WriteMode::create).value() == 3);
-  auto again = scene.write("a", "two", WriteMode::create);
-  REQUIRE_FALSE(again);
-  CHECK(again.error().what == "cannot create 'a': it exists already");
+  auto retry = scene.write("a", "two", WriteMode::create);
+  REQUIRE_FALSE(retry);
+  CHECK(retry.error().what == "cannot create 'a': it exists already");
   CHECK(scene.write("a", "+two", WriteMode::append).value() == 7);
   CHECK(Scene::get(scene.inside / "a") == "one+two");
   CHECK(scene.write("a", "three", WriteMode::replace).value() == 5);
@@ -72,7 +72,7 @@ TEST_CASE("replacing is atomic and keeps the mode; a reader keeps what it opened
   fs::permissions(scene.inside / "a", fs::perms(0751));
   Fd reader(::open((scene.inside / "a").c_str(), O_RDONLY | O_CLOEXEC));
   REQUIRE(scene.write("a", "new content"));
-  CHECK(read_whole(reader.get(), 100).value() == "old");
+  CHECK(read_complete(reader.get(), 100).value() == "old");
   CHECK(Scene::get(scene.inside / "a") == "new content");
   CHECK(fs::status(scene.inside / "a").permissions() == fs::perms(0751));
 }

@@ -86,9 +86,9 @@ struct DiscoveryAudiences : Audiences {
 
   DiscoveryAudiences() {
     Json issues = {{"name", "create_issue"}, {"description", "Opens an issue"}};
-    Json others = {{"name", "close_issue"}, {"description", "Closes an issue"}};
-    library.put("code/github.json", Json{{"tools", Json::array({issues, others})}});
-    library.put("code/gitlab.json", Json{{"tools", Json::array({others})}});
+    Json peers = {{"name", "close_issue"}, {"description", "Closes an issue"}};
+    library.put("code/github.json", Json{{"tools", Json::array({issues, peers})}});
+    library.put("code/gitlab.json", Json{{"tools", Json::array({peers})}});
     library.load();
     Fd top(::open(folder.path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     tree = discovery::StubTree::start(loop, std::move(top)).value();
@@ -96,7 +96,7 @@ struct DiscoveryAudiences : Audiences {
       co_return fail(Code::not_found, "none");
     };
     tools::add_catalog_tools(
-        registry, [this] { return library.made; }, no_skills, learning, *tree, work);
+        registry, [this] { return library.produced; }, no_skills, learning, *tree, work);
   }
 };
 
@@ -193,23 +193,23 @@ TEST_CASE("tools are listed in the order of their registration, and code has cal
 
 TEST_CASE("agents and code get the same definition, and agents hear what they may have meant", "[operations]") {
   DiscoveryAudiences audiences;
-  const Json known = {{"tool_name", "create_issue"}};
-  CHECK(audiences.agent("get_tool_definition", known).value() == audiences.code("get_tool_definition", known).value());
+  const Json entry = {{"tool_name", "create_issue"}};
+  CHECK(audiences.agent("get_tool_definition", entry).value() == audiences.code("get_tool_definition", entry).value());
 
   const auto [name, code, more] = GENERATE(table<const char*, Code, const char*>(
       {{"create_isue", Code::not_found, "nearest"}, {"close_issue", Code::invalid, "candidates"}}));
   const Json wrong = {{"tool_name", name}};
-  const Json told = audiences.agent("get_tool_definition", wrong).value();
+  const Json report = audiences.agent("get_tool_definition", wrong).value();
   const auto refused = audiences.code("get_tool_definition", wrong);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == code);
   Names keys;
-  for (const auto& [key, value] : told.items()) keys.push_back(key);
+  for (const auto& [key, value] : report.items()) keys.push_back(key);
   CHECK(keys == Names{"success", "error", "code", "remedy", more});
-  CHECK(told["code"] == std::string(code_name(refused.error().code)));
-  CHECK(told["error"] == refused.error().what);
-  CHECK(told["remedy"] == refused.error().hint);
-  CHECK(told[more][0]["name"] == (code == Code::not_found ? "create_issue" : "close_issue"));
+  CHECK(report["code"] == std::string(code_name(refused.error().code)));
+  CHECK(report["error"] == refused.error().what);
+  CHECK(report["remedy"] == refused.error().hint);
+  CHECK(report[more][0]["name"] == (code == Code::not_found ? "create_issue" : "close_issue"));
 }
 
 TEST_CASE("a tool chosen after a search is learned from both audiences", "[operations]") {
@@ -247,7 +247,7 @@ TEST_CASE("personal data is restored for each audience under its own rule", "[op
   const std::string token = audiences.agent("sanitize_pii", {{"text", "a@b.co"}}).value()["sanitized_text"];
   CHECK(audiences.code("detokenize_pii", {{"text", token}}).value()["text"] == "a@b.co");
   CHECK(audiences.agent("restore_pii", {{"text", token}}).value()["rule"] == "pii.restore");
-  audiences.policy->pii.restore = policies::PiiRules::Restore::nobody;
+  audiences.policy->pii.restore = policies::PiiRules::Restore::no_user;
   CHECK(audiences.code("detokenize_pii", {{"text", token}}).error().rule == "pii.restore");
 }
 

@@ -19,7 +19,7 @@ class Scripted : public upstream::Transport {
   void speak(const std::string&) override {}
   void close() override {}
   bool full() const override { return false; }
-  uint64_t heard() const override { return 0; }
+  uint64_t received() const override { return 0; }
 
  private:
   Listener& listener_;
@@ -46,12 +46,12 @@ class Answering : public upstream::Transport {
   void speak(const std::string&) override {}
   void close() override {}
   bool full() const override { return false; }
-  uint64_t heard() const override { return 0; }
+  uint64_t received() const override { return 0; }
 
  private:
   Task<> say(std::string text) {
-    auto kept = std::make_shared<const std::string>(std::move(text));
-    const upstream::MessageText message{*kept, {kept, kept->data()}};
+    auto saved = std::make_shared<const std::string>(std::move(text));
+    const upstream::MessageText message{*saved, {saved, saved->data()}};
     co_await listener_.message(message, std::nullopt);
   }
 
@@ -85,9 +85,9 @@ Task<> ask(upstream::Client& client, std::optional<Result<upstream::ServerAnswer
   into.emplace(std::move(answer));
 }
 
-Task<> say(upstream::Transport::Listener& listener, std::string what) {
-  auto kept = std::make_shared<const std::string>(std::move(what));
-  const upstream::MessageText text{*kept, {kept, kept->data()}};
+Task<> say(upstream::Transport::Listener& listener, std::string subject) {
+  auto saved = std::make_shared<const std::string>(std::move(subject));
+  const upstream::MessageText text{*saved, {saved, saved->data()}};
   co_await listener.message(text, std::nullopt);
 }
 

@@ -101,7 +101,7 @@ struct Call {
 std::vector<Call> calls_of(const Scenario& scenario, const UpstreamServers& servers) {
   std::vector<Call> calls;
   if (scenario.context.contains("toolCalls")) {
-    for (const Json& one : scenario.context["toolCalls"]) calls.push_back({one["name"], one["arguments"]});
+    for (const Json& item : scenario.context["toolCalls"]) calls.push_back({item["name"], item["arguments"]});
     // The schemas of these tools forbid null. Warder refuses such a call, and so the argument is left out.
     for (Call& call : calls)
       for (auto it = call.arguments.begin(); it != call.arguments.end();)
@@ -149,9 +149,9 @@ Task<Result<>> log_in(Loop& loop, UpstreamServers& servers, std::string hint) {
     const std::string rest = hint.substr(at + kScopes.size());
     scopes = oauth::split_scopes(rest.substr(0, rest.find('\'')));
   }
-  CO_TRY(const auto begun, co_await servers.begin_login(kServer, "", kRedirect, std::move(scopes)));
-  CO_TRY(std::string redirected, co_await browse(loop, begun.second));
-  auto finished = co_await servers.finish_login(kServer, "", begun.first, std::move(redirected));
+  CO_TRY(const auto started, co_await servers.begin_login(kServer, "", kRedirect, std::move(scopes)));
+  CO_TRY(std::string redirected, co_await browse(loop, started.second));
+  auto finished = co_await servers.finish_login(kServer, "", started.first, std::move(redirected));
   co_return finished;
 }
 
@@ -181,9 +181,9 @@ Result<> connect_and_call(const std::string& url, const std::string& folder) {
   UpstreamServers::Settings settings;
   TRY(settings.servers, upstream::read_servers({{kServer, configuration(scenario, url, folder)}}, "servers"));
   settings.definitions = state.get();
-  settings.nobody.policy = policy;
+  settings.no_user.policy = policy;
   settings.disk = disk.get();
-  const upstream::Caller caller = settings.nobody;
+  const upstream::Caller caller = settings.no_user;
   UpstreamServers servers(host, std::move(settings));
   return await(loop, run(loop, servers, caller, scenario));
 }

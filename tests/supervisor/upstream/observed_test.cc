@@ -40,9 +40,9 @@ TEST_CASE("a shape is the union of what was seen", "[upstream]") {
 }
 
 TEST_CASE("a member is required when every object had it, and left out when few had", "[upstream]") {
-  const Json found = schema_of({{{"id", 1}, {"open", true}}, {{"id", 2}, {"open", false}}, {{"id", 3}, {"odd", 1}}});
-  CHECK(found["properties"] == Json::parse(R"({"id": {"type": "integer"}, "open": {"type": "boolean"}})"));
-  CHECK(found["required"] == Json::array({"id"}));
+  const Json result = schema_of({{{"id", 1}, {"open", true}}, {{"id", 2}, {"open", false}}, {{"id", 3}, {"odd", 1}}});
+  CHECK(result["properties"] == Json::parse(R"({"id": {"type": "integer"}, "open": {"type": "boolean"}})"));
+  CHECK(result["required"] == Json::array({"id"}));
 }
 
 TEST_CASE("names that may be somebody's data are not told", "[upstream]") {
@@ -61,14 +61,14 @@ TEST_CASE("names that may be somebody's data are not told", "[upstream]") {
 }
 
 TEST_CASE("a shape is bounded in depth", "[upstream]") {
-  Json found = schema_of({deep(60)});
+  Json result = schema_of({deep(60)});
   int levels = 0;
-  while (found.contains("properties")) {
-    found = found["properties"]["in"];
+  while (result.contains("properties")) {
+    result = result["properties"]["in"];
     levels++;
   }
   CHECK(levels == Shape::kMaxDepth);
-  CHECK(found == Json{{"type", "object"}});
+  CHECK(result == Json{{"type", "object"}});
 }
 
 TEST_CASE("a shape survives its file, and a file that lies is no harm", "[upstream]") {
@@ -93,7 +93,7 @@ TEST_CASE("a type is told after two results, and changes seldom", "[upstream]") 
   int changes = 1;
   for (const Json& value : {Json("a"), Json(nullptr), Json(true), Json(1.5), Json::array(), Json::object()})
     changes += seen.see(value) ? 1 : 0;
-  CHECK(changes == static_cast<int>(Observed::kMaxTold));
+  CHECK(changes == static_cast<int>(Observed::kMaxReported));
 }
 
 TEST_CASE("what was observed is told of tools that declare nothing, as long as they are the same", "[upstream]") {
@@ -130,7 +130,7 @@ TEST_CASE("what was observed is kept over restarts", "[upstream]") {
   Definitions all = Definitions::read(Json::parse(R"([{"name": "free"}])"), FreshMeter()).value();
   for (int i = 0; i < 2; i++) (void)all.observed->see("free", Json{{"id", 1}});
   REQUIRE(upstream::save_definitions(folder.get(), config, all));
-  auto again = upstream::load_definitions(upstream::read_stored(folder.get(), config).value(), FreshMeter());
-  REQUIRE(again);
-  CHECK(again->described() == all.described());
+  auto definitions = upstream::load_definitions(upstream::read_stored(folder.get(), config).value(), FreshMeter());
+  REQUIRE(definitions);
+  CHECK(definitions->described() == all.described());
 }

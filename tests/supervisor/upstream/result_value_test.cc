@@ -97,13 +97,13 @@ TEST_CASE("JSON in a text stays a text where its values would take too much memo
     for (size_t i = 0; i < arrays; i++) text += ",[]";
     return text + "]";
   };
-  auto told = [](std::string text) {
+  auto report = [](std::string text) {
     upstream::ServerAnswer answer;
     answer.result = {{"content", Json::array({{{"type", "text"}, {"text", std::move(text)}}})}};
     return upstream::value_of(std::move(answer)).value;
   };
-  CHECK(told(text_of(100'000)).is_array());
-  const Json bomb = told(text_of(1'000'000));
+  CHECK(report(text_of(100'000)).is_array());
+  const Json bomb = report(text_of(1'000'000));
   REQUIRE(bomb.is_string());
   CHECK(bomb.get_ref<const std::string&>().size() == 3'000'003);
 }

@@ -50,7 +50,7 @@ TEST_CASE("a selection that takes too long is given up", "[select]") {
   for (int i = 0; i < 64; i++) paths.push_back("absent" + std::to_string(i));
   const auto selection = Selection::of(paths);  // 3.2 million lookups
   REQUIRE(selection);
-  auto given_up = selection->apply(std::move(value), FreshMeter(std::chrono::milliseconds(5)));
-  REQUIRE_FALSE(given_up);
-  CHECK(given_up.error().code == Code::exhausted);
+  auto abandoned = selection->apply(std::move(value), FreshMeter(std::chrono::milliseconds(5)));
+  REQUIRE_FALSE(abandoned);
+  CHECK(abandoned.error().code == Code::exhausted);
 }

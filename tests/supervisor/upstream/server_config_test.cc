@@ -28,7 +28,7 @@ TEST_CASE("a server in a jail has limits of its own", "[upstream]") {
 }
 
 TEST_CASE("what is wrong with an address is named", "[upstream]") {
-  const std::string known =
+  const std::string name =
       "unknown key; known keys: authorities, headers, idle_s, oauth, observe, secrets, share, start_s, timeout_s, "
       "type, url";
   auto [text, message] = GENERATE_COPY(table<std::string, std::string>({
@@ -41,8 +41,8 @@ TEST_CASE("what is wrong with an address is named", "[upstream]") {
       {R"({"url": "http://x/", "headers": {"A": "1\n2"}})", "servers.a.headers: the header A is not one line"},
       {R"({"url": "http://x/", "secrets": {"A": "token"}})", "servers.a.secrets.A: not the absolute path of a file"},
       {R"({"url": "http://x/", "secrets": {"A:": "/token"}})", "servers.a.secrets: 'A:' is not a header name"},
-      {R"({"url": "http://x/", "jail": "none"})", "servers.a.jail: " + known},
-      {R"({"url": "http://x/", "command": "/bin/x"})", "servers.a.command: " + known},
+      {R"({"url": "http://x/", "jail": "none"})", "servers.a.jail: " + name},
+      {R"({"url": "http://x/", "command": "/bin/x"})", "servers.a.command: " + name},
   }));
   CAPTURE(text);
   auto servers = upstream::read_servers({{"a", Json::parse(text)}}, "servers");

@@ -27,13 +27,13 @@ struct Scene {
   Work work{loop};
   ServerQuestions questions{loop, work, {"server"}, [this](const Json& message) { sent.push_back(message); }};
 
-  Task<Reply> think(std::string whose) {
+  Task<Reply> think(std::string owner_id) {
     struct Alive {
       size_t& count;
       explicit Alive(size_t& of) : count(of) { count++; }
       ~Alive() { count--; }
     } one(alive);
-    shown_to.push_back(whose);
+    shown_to.push_back(owner_id);
     auto decided = std::make_shared<Event>();
     decisions.push_back(decided);
     co_await *decided;
@@ -41,13 +41,13 @@ struct Scene {
     reply.action = Reply::Action::accept;
     co_return reply;
   }
-  Asking asking(std::string whose) {
+  Asking asking(std::string owner_id) {
     Asking asking;
-    asking.whose = whose;
-    asking.ask = [this, whose](Question) { return think(whose); };
+    asking.owner_name = owner_id;
+    asking.ask = [this, owner_id](Question) { return think(owner_id); };
     return asking;
   }
-  void open(int64_t call, const std::string& whose) { questions.open(call, asking(whose), clock); }
+  void open(int64_t call, const std::string& owner_id) { questions.open(call, asking(owner_id), clock); }
   // A job of the server reads the question. Jobs of one owner run in order.
   void ask(Json id, Json params, std::optional<int64_t> of) {
     questions.ask(id, std::move(params), of);
@@ -108,7 +108,7 @@ TEST_CASE("while another person's call may still go on there, nobody is asked", 
   scene.open(2, "bob");
   scene.ask(1, kParams, {});
   CHECK(scene.last_action() == "cancel");
-  scene.questions.heard(1);
+  scene.questions.received(1);
   scene.ask(2, kParams, {});
   CHECK(scene.shown_to == std::vector<std::string>{"bob"});
   scene.questions.close(2, false);

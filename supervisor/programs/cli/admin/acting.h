@@ -19,7 +19,7 @@ struct ActionResult {
 // `command`: for messages; `member`: says in JSON whether it was done. Returns the exit status: 1 if any failed.
 // Errors: unavailable, for the whole command.
 using Action = std::function<Result<ActionResult>(const std::string& word)>;
-Result<int> act_on_each(const ParsedCommand& given, const std::vector<std::string>& words, const char* command,
+Result<int> act_on_each(const ParsedCommand& parsed_command, const std::vector<std::string>& words, const char* command,
                         const char* member, const Action& act);
 
 }  // namespace admin

@@ -13,17 +13,18 @@
 namespace admin {
 namespace {
 
-Result<int> decide(const ParsedCommand& given, const char* command, const char* method, const char* done,
+Result<int> decide(const ParsedCommand& parsed_command, const char* command, const char* method, const char* done,
                    const std::string& reason) {
-  TRY(BusClient warderd, BusClient::connect(given.bus));
+  TRY(BusClient warderd, BusClient::connect(parsed_command.bus));
   const bool denies = std::string_view(method) == "Deny";
-  return act_on_each(given, given.words, command, "done", [&](const std::string& word) -> Result<ActionResult> {
-    TRY(std::string id, find_approval(warderd, word));
-    BusClient::Arguments arguments{"s", {id}};
-    if (denies) arguments = {"ss", {id, reason}};
-    CHECKED(warderd.call(kPath, kManager, method, arguments));
-    return ActionResult{id, id + " is " + done};
-  });
+  return act_on_each(parsed_command, parsed_command.words, command, "done",
+                     [&](const std::string& word) -> Result<ActionResult> {
+                       TRY(std::string id, find_approval(warderd, word));
+                       BusClient::Arguments arguments{"s", {id}};
+                       if (denies) arguments = {"ss", {id, reason}};
+                       CHECKED(warderd.call(kPath, kManager, method, arguments));
+                       return ActionResult{id, id + " is " + done};
+                     });
 }
 
 // The arguments of a call; below them, line by line, the diff of a commit, which is one text of them.
@@ -42,8 +43,8 @@ std::string arguments_text(const Json& approval) {
 }
 
 // `warder approvals --reveal ID`: the arguments with personal data. The daemon records the look.
-Result<int> reveal(const BusClient& warderd, const ParsedCommand& given) {
-  return act_on_each(given, given.values("reveal"), "approvals", "shown",
+Result<int> reveal(const BusClient& warderd, const ParsedCommand& command) {
+  return act_on_each(command, command.values("reveal"), "approvals", "shown",
                      [&](const std::string& word) -> Result<ActionResult> {
                        TRY(std::string id, find_approval(warderd, word));
                        TRY(const Json exact, warderd.call(kPath, kManager, "RevealApproval", {"s", {id}}));
@@ -54,31 +55,31 @@ Result<int> reveal(const BusClient& warderd, const ParsedCommand& given) {
 
 }  // namespace
 
-Result<int> run_approvals(const ParsedCommand& given) {
-  TRY(BusClient warderd, BusClient::connect(given.bus));
-  if (given.has("reveal")) return reveal(warderd, given);
-  if (!given.has("all")) warderd.ask_nobody_to_authenticate();  // a user may list its own calls
+Result<int> run_approvals(const ParsedCommand& command) {
+  TRY(BusClient warderd, BusClient::connect(command.bus));
+  if (command.has("reveal")) return reveal(warderd, command);
+  if (!command.has("all")) warderd.without_authentication();  // a user may list its own calls
   TRY(const Json all, warderd.call(kPath, kManager, "ListApprovals"));
-  if (given.json) {
+  if (command.json) {
     print_json(all);
     return 0;
   }
-  for (const Json& one : all) {
-    const auto execution = text(one, "Execution"), why = text(one, "Why");
-    std::string shown = text(one, "Id") + "  " + text(one, "Tool") + " " + arguments_text(one) + "\n    tenant " +
-                        text(one, "Tenant") + ", " + client_text(one) + ", " +
-                        (execution.empty() ? "a direct call" : "execution " + execution) + ", " + text(one, "Rule") +
-                        (why.empty() ? "" : ": " + why) + "\n";
-    cli::print_text(stdout, shown);
+  for (const Json& item : all) {
+    const auto execution = text(item, "Execution"), why = text(item, "Why");
+    std::string display_text = text(item, "Id") + "  " + text(item, "Tool") + " " + arguments_text(item) +
+                               "\n    tenant " + text(item, "Tenant") + ", " + client_text(item) + ", " +
+                               (execution.empty() ? "a direct call" : "execution " + execution) + ", " +
+                               text(item, "Rule") + (why.empty() ? "" : ": " + why) + "\n";
+    cli::print_text(stdout, display_text);
   }
   return 0;
 }
 
-Result<int> run_approve(const ParsedCommand& given) {
-  return decide(given, "approve", "Approve", "approved: the call is made once", "");
+Result<int> run_approve(const ParsedCommand& command) {
+  return decide(command, "approve", "Approve", "approved: the call is made once", "");
 }
-Result<int> run_deny(const ParsedCommand& given) {
-  return decide(given, "deny", "Deny", "denied: the call is not made", given.value("reason", ""));
+Result<int> run_deny(const ParsedCommand& command) {
+  return decide(command, "deny", "Deny", "denied: the call is not made", command.value("reason", ""));
 }
 
 }  // namespace admin

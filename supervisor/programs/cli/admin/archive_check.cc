@@ -40,7 +40,7 @@ class ArchiveCheck {
   }
 
   int file_;
-  uint64_t place_ = 0;
+  uint64_t offset_ = 0;
   std::optional<std::string> long_name_, long_link_;
   std::map<std::string, EntryKind, std::less<>> seen_;
   std::vector<std::string> top_;
@@ -89,7 +89,7 @@ bool is_zero(const TarBlock& block) {
 Result<bool> ArchiveCheck::read_block(TarBlock& block) {
   size_t got = 0;
   while (got < kBlock) {
-    const ssize_t part = ::pread(file_, block.data() + got, kBlock - got, static_cast<off_t>(place_ + got));
+    const ssize_t part = ::pread(file_, block.data() + got, kBlock - got, static_cast<off_t>(offset_ + got));
     if (part < 0 && errno == EINTR) continue;
     if (part < 0) return fail_errno(errno, "read the archive");
     if (part == 0) break;
@@ -97,14 +97,14 @@ Result<bool> ArchiveCheck::read_block(TarBlock& block) {
   }
   if (got == 0) return false;
   if (got < kBlock) return fail(Code::invalid, "the archive is cut short");
-  place_ += kBlock;
+  offset_ += kBlock;
   return true;
 }
 
 Result<> ArchiveCheck::skip(uint64_t bytes) {
   const uint64_t blocks = (bytes + kBlock - 1) / kBlock;
   if (blocks == 0) return {};
-  place_ += (blocks - 1) * kBlock;
+  offset_ += (blocks - 1) * kBlock;
   TarBlock last;
   TRY(const bool there, read_block(last));
   if (!there) return fail(Code::invalid, "the archive is cut short");
@@ -161,9 +161,9 @@ Result<> ArchiveCheck::take_entry(const TarBlock& header, uint64_t bytes) {
   } else if (type == '6' && of_tenant) {
     kind = EntryKind::fifo;
   } else if (type == '1') {
-    const auto known = seen_.find(target);
-    if (known == seen_.end() || known->second == EntryKind::folder) return refuse(name, "is a name of an unknown file");
-    kind = known->second;
+    const auto it = seen_.find(target);
+    if (it == seen_.end() || it->second == EntryKind::folder) return refuse(name, "is a name of an unknown file");
+    kind = it->second;
   } else if (type != '0' && type != '\0' && type != 'S') {
     return refuse(name, "is of a kind that a backup does not have");
   }

@@ -49,9 +49,9 @@ std::string time_of(int64_t ms) {
 using Share = journal::AuditVerdict::Share;
 
 Json json_of(const Share& share) {
-  Json told{{"entries", share.entries}, {"calls", share.calls}};
-  if (share.since_ms > 0) told["since"] = time_of(share.since_ms), told["until"] = time_of(share.until_ms);
-  return told;
+  Json report{{"entries", share.entries}, {"calls", share.calls}};
+  if (share.since_ms > 0) report["since"] = time_of(share.since_ms), report["until"] = time_of(share.until_ms);
+  return report;
 }
 
 std::string text_of(const Share& share) {
@@ -66,9 +66,9 @@ Json json_of(const journal::AuditVerdict& verdict) {
   forgotten["unproven"] = verdict.unproven;
   forgotten["shares"] = Json::array();
   for (const Share& share : verdict.shares) {
-    Json one = json_of(share);
-    one["tenant"] = share.account, one["kind"] = name_of(share.kind);
-    forgotten["shares"].push_back(std::move(one));
+    Json item = json_of(share);
+    item["tenant"] = share.account, item["kind"] = name_of(share.kind);
+    forgotten["shares"].push_back(std::move(item));
   }
   return {{"entries", verdict.entries},
           {"calls", verdict.calls},
@@ -95,12 +95,12 @@ std::string text_of(const journal::AuditVerdict& verdict) {
 
 }  // namespace
 
-Result<int> verify_audit_chain(const ParsedCommand& given) {
-  const std::string file = journal_file(given.words.empty() ? kStandardState : given.words.front());
+Result<int> verify_audit_chain(const ParsedCommand& command) {
+  const std::string file = journal_file(command.words.empty() ? kStandardState : command.words.front());
   const std::string trouble = journal::trouble_of_daemon(file);
   std::vector<StoredHead> heads;
-  if (given.has("against")) {
-    TRY(heads, read_heads(given.value("against", "-")));
+  if (command.has("against")) {
+    TRY(heads, read_heads(command.value("against", "-")));
   }
   auto verdicts = verify(file, heads);
   if (!verdicts && trouble.empty())
@@ -109,18 +109,18 @@ Result<int> verify_audit_chain(const ParsedCommand& given) {
   if (!verdicts) verdicts = Verdicts{};
   auto& [verdict, of_heads] = *verdicts;
   if (!trouble.empty()) verdict.problem = trouble;
-  const bool whole = verdict.problem.empty();
-  if (given.json) {
-    Json told = json_of(verdict);
-    told["file"] = file, told["whole"] = whole;
-    if (!whole) told["problem"] = verdict.problem;
-    if (of_heads) told["against"] = json_of(*of_heads);
-    print_json(told);
+  const bool full = verdict.problem.empty();
+  if (command.json) {
+    Json report = json_of(verdict);
+    report["file"] = file, report["whole"] = full;
+    if (!full) report["problem"] = verdict.problem;
+    if (of_heads) report["against"] = json_of(*of_heads);
+    print_json(report);
   } else {
     cli::print_text(stdout, text_of(verdict));
     if (of_heads) cli::print_text(stdout, text_of(*of_heads));
   }
-  return whole && (!of_heads || of_heads->lost == 0) ? 0 : 1;
+  return full && (!of_heads || of_heads->lost == 0) ? 0 : 1;
 }
 
 }  // namespace admin

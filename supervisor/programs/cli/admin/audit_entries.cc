@@ -25,35 +25,35 @@ namespace {
 constexpr uint64_t kStandardEntries = 50, kStandardTail = 10, kMaxEntries = 1'000'000'000;
 constexpr int kLookForEntriesMs = 300;
 
-struct AskedEntries {
+struct RequestedEntries {
   std::string file;
   journal::AuditFilter filter;
   uint64_t limit = 0;
 };
 
-Result<AskedEntries> read_asked_entries(const ParsedCommand& given, uint64_t standard) {
-  AskedEntries asked;
-  asked.file = journal_file(given.words.empty() ? kStandardState : given.words.front());
-  asked.filter.account = given.value("tenant", "");
-  if (given.has("kind")) {
-    const std::string kind = given.value("kind", "");
-    asked.filter.kind = journal::parse_kind(kind);
-    if (!asked.filter.kind)
+Result<RequestedEntries> read_requested_entries(const ParsedCommand& command, uint64_t standard) {
+  RequestedEntries entries;
+  entries.file = journal_file(command.words.empty() ? kStandardState : command.words.front());
+  entries.filter.account = command.value("tenant", "");
+  if (command.has("kind")) {
+    const std::string kind = command.value("kind", "");
+    entries.filter.kind = journal::parse_kind(kind);
+    if (!entries.filter.kind)
       return fail(Code::invalid, "--kind: '" + kind + "' is not a kind of entry",
                   "use call, refusal, approval or own (entries of the journal about itself)");
   }
   for (const char* flag : {"since", "until"}) {
-    if (!given.has(flag)) continue;
+    if (!command.has(flag)) continue;
     const std::string name = std::string("--") + flag;
-    TRY(const int64_t ms, parse_time(name.c_str(), given.value(flag, ""), journal::now_ms()));
-    (name == "--since" ? asked.filter.since_ms : asked.filter.until_ms) = ms;
+    TRY(const int64_t ms, parse_time(name.c_str(), command.value(flag, ""), journal::now_ms()));
+    (name == "--since" ? entries.filter.since_ms : entries.filter.until_ms) = ms;
   }
-  const std::string limit = given.value("limit", std::to_string(standard));
+  const std::string limit = command.value("limit", std::to_string(standard));
   const char* const end = limit.data() + limit.size();
-  const auto number = std::from_chars(limit.data(), end, asked.limit);
-  if (number.ec != std::errc() || number.ptr != end || asked.limit == 0 || asked.limit > kMaxEntries)
+  const auto number = std::from_chars(limit.data(), end, entries.limit);
+  if (number.ec != std::errc() || number.ptr != end || entries.limit == 0 || entries.limit > kMaxEntries)
     return fail(Code::invalid, "--limit: '" + limit + "' is not a number from 1 to 1000000000");
-  return asked;
+  return entries;
 }
 
 std::string entry_line(const journal::ChainEntry& line) {
@@ -75,14 +75,14 @@ bool print_entry(const journal::ChainEntry& line, bool as_json) {
 }
 
 // The newest entries that fit, at most `asked.limit`, oldest first.
-Result<std::deque<journal::ChainEntry>> newest_entries(journal::Database& database, const AskedEntries& asked) {
-  std::deque<journal::ChainEntry> found;
+Result<std::deque<journal::ChainEntry>> newest_entries(journal::Database& database, const RequestedEntries& request) {
+  std::deque<journal::ChainEntry> entries;
   const auto take = [&](const journal::ChainEntry& line) {
-    found.push_front(line);
-    return found.size() < asked.limit;
+    entries.push_front(line);
+    return entries.size() < request.limit;
   };
-  CHECKED(journal::each_entry(database, asked.filter, journal::EntryOrder::newest_first, take));
-  return found;
+  CHECKED(journal::each_entry(database, request.filter, journal::EntryOrder::newest_first, take));
+  return entries;
 }
 
 // Which file it is: a journal that was set aside has another one in its place.
@@ -104,50 +104,52 @@ Result<bool> print_new_entries(journal::Database& database, journal::AuditFilter
   return is_read && !std::ferror(stdout);
 }
 
-Result<int> follow_entries(AskedEntries asked, bool as_json) {
-  ino_t inode = inode_of(asked.file);
+Result<int> follow_entries(RequestedEntries entries, bool as_json) {
+  ino_t inode = inode_of(entries.file);
   for (;;) {
-    TRY(journal::Database database, open_journal(asked.file));
-    while (inode_of(asked.file) == inode) {
-      TRY(const bool is_read, print_new_entries(database, asked.filter, as_json));
+    TRY(journal::Database database, open_journal(entries.file));
+    while (inode_of(entries.file) == inode) {
+      TRY(const bool is_read, print_new_entries(database, entries.filter, as_json));
       if (!is_read) return 1;
       CHECKED(database.execute("ROLLBACK"));  // the next look sees later entries
       ::poll(nullptr, 0, kLookForEntriesMs);
       CHECKED(database.execute("BEGIN"));
     }
-    inode = inode_of(asked.file);
-    asked.filter.after = 0;  // a new journal has a new chain
+    inode = inode_of(entries.file);
+    entries.filter.after = 0;  // a new journal has a new chain
   }
 }
 
 }  // namespace
 
-Result<int> list_audit(const ParsedCommand& given) {
-  TRY(const AskedEntries asked, read_asked_entries(given, kStandardEntries));
-  TRY(journal::Database database, open_journal(asked.file));
-  uint64_t shown = 0;
+Result<int> list_audit(const ParsedCommand& command) {
+  TRY(const RequestedEntries entries, read_requested_entries(command, kStandardEntries));
+  TRY(journal::Database database, open_journal(entries.file));
+  uint64_t shown_count = 0;
   const auto take = [&](const journal::ChainEntry& line) {
-    return print_entry(line, given.json) && ++shown < asked.limit;
+    return print_entry(line, command.json) && ++shown_count < entries.limit;
   };
-  CHECKED(journal::each_entry(database, asked.filter, journal::EntryOrder::newest_first, take));
+  CHECKED(journal::each_entry(database, entries.filter, journal::EntryOrder::newest_first, take));
   return 0;
 }
 
-Result<int> export_audit(const ParsedCommand& given) {
-  if (const std::string format = given.value("format", "json"); format != "json")
+Result<int> export_audit(const ParsedCommand& command) {
+  if (const std::string format = command.value("format", "json"); format != "json")
     return fail(Code::invalid, "--format: '" + format + "' is not a format", "use json: one object a line");
-  TRY(const AskedEntries asked, read_asked_entries(given, kMaxEntries));
-  TRY(journal::Database database, open_journal(asked.file));
-  uint64_t shown = 0;
-  const auto take = [&](const journal::ChainEntry& line) { return print_entry(line, true) && ++shown < asked.limit; };
-  CHECKED(journal::each_entry(database, asked.filter, journal::EntryOrder::oldest_first, take));
+  TRY(const RequestedEntries entries, read_requested_entries(command, kMaxEntries));
+  TRY(journal::Database database, open_journal(entries.file));
+  uint64_t shown_count = 0;
+  const auto take = [&](const journal::ChainEntry& line) {
+    return print_entry(line, true) && ++shown_count < entries.limit;
+  };
+  CHECKED(journal::each_entry(database, entries.filter, journal::EntryOrder::oldest_first, take));
   return std::fflush(stdout) == 0 && !std::ferror(stdout) ? 0 : 1;
 }
 
-Result<int> tail_audit(const ParsedCommand& given) {
-  TRY(AskedEntries asked, read_asked_entries(given, kStandardTail));
+Result<int> tail_audit(const ParsedCommand& command) {
+  TRY(RequestedEntries entries, read_requested_entries(command, kStandardTail));
   {
-    TRY(journal::Database database, open_journal(asked.file));
+    TRY(journal::Database database, open_journal(entries.file));
     // Entries that come later have greater numbers than the last one of the whole chain.
     journal::AuditFilter all;
     const auto take_last = [&](const journal::ChainEntry& line) {
@@ -155,14 +157,14 @@ Result<int> tail_audit(const ParsedCommand& given) {
       return false;
     };
     CHECKED(journal::each_entry(database, {}, journal::EntryOrder::newest_first, take_last));
-    TRY(const auto newest, newest_entries(database, asked));
+    TRY(const auto newest, newest_entries(database, entries));
     for (const auto& line : newest)
-      if (!print_entry(line, given.json)) return 1;
+      if (!print_entry(line, command.json)) return 1;
     std::fflush(stdout);
-    asked.filter.after = all.after;
+    entries.filter.after = all.after;
   }
-  if (!given.has("follow")) return 0;
-  return follow_entries(std::move(asked), given.json);
+  if (!command.has("follow")) return 0;
+  return follow_entries(std::move(entries), command.json);
 }
 
 }  // namespace admin

@@ -78,16 +78,16 @@ Result<HeadsVerdict> compare_heads(journal::Database& database, const std::vecto
 }
 
 Json json_of(const HeadsVerdict& verdict) {
-  Json told = {{"heads", verdict.heads},
-               {"in_chain", verdict.in_chain},
-               {"forgotten", verdict.forgotten},
-               {"lost", verdict.lost}};
+  Json report = {{"heads", verdict.heads},
+                 {"in_chain", verdict.in_chain},
+                 {"forgotten", verdict.forgotten},
+                 {"lost", verdict.lost}};
   if (verdict.lost > 0)
-    told["first_lost"] = {{"line", verdict.first_lost.line},
-                          {"count", verdict.first_lost.head.count},
-                          {"head", verdict.first_lost.head.hash},
-                          {"why", verdict.why}};
-  return told;
+    report["first_lost"] = {{"line", verdict.first_lost.line},
+                            {"count", verdict.first_lost.head.count},
+                            {"head", verdict.first_lost.head.hash},
+                            {"why", verdict.why}};
+  return report;
 }
 
 std::string text_of(const HeadsVerdict& verdict) {
@@ -100,11 +100,11 @@ std::string text_of(const HeadsVerdict& verdict) {
                             verdict.first_lost.head.hash, verdict.why);
 }
 
-Result<int> print_audit_head(const ParsedCommand& given) {
-  const std::string file = journal_file(given.words.empty() ? kStandardState : given.words.front());
+Result<int> print_audit_head(const ParsedCommand& command) {
+  const std::string file = journal_file(command.words.empty() ? kStandardState : command.words.front());
   TRY(journal::Database database, open_journal(file));
   TRY(const journal::AuditHead head, journal::read_head(database));
-  if (given.json) {
+  if (command.json) {
     print_json({{"file", file}, {"count", head.count}, {"head", head.hash}});
   } else {
     cli::print_text(stdout, journal::head_text(head) + "\n");

@@ -84,8 +84,8 @@ Result<bool> back_up(int archive, const std::string& state, bool with_key) {
     return fail(Code::exhausted, "the file " + (scratch.path() / kLabel).string() + " cannot be written",
                 "free space there");
   CHECKED(copy_journal(state, scratch.path() / kJournalFolder));
-  TRY(const Fd made, open_directory(scratch.path().string()));
-  return write_archive(archive, {{made.get(), {kLabel, kJournalFolder}}, {folder.get(), entries}}, kProposals);
+  TRY(const Fd directory, open_directory(scratch.path().string()));
+  return write_archive(archive, {{directory.get(), {kLabel, kJournalFolder}}, {folder.get(), entries}}, kProposals);
 }
 
 // Another process holds the lock that a daemon holds while it runs.
@@ -147,11 +147,11 @@ std::string without_slashes(std::string path) {
 
 }  // namespace
 
-Result<int> run_backup(const ParsedCommand& given) {
-  const std::string& path = given.words.front();
-  const bool with_key = given.has("with-key");
+Result<int> run_backup(const ParsedCommand& command) {
+  const std::string& path = command.words.front();
+  const bool with_key = command.has("with-key");
   TRY(const Fd archive, make_archive(path));
-  auto changed = back_up(archive.get(), given.value("state", kStandardState), with_key);
+  auto changed = back_up(archive.get(), command.value("state", kStandardState), with_key);
   if (!changed) {
     ::unlink(path.c_str());
     return tl::unexpected<Error>(std::move(changed).error());
@@ -167,16 +167,16 @@ Result<int> run_backup(const ParsedCommand& given) {
   return 0;
 }
 
-Result<int> run_restore(const ParsedCommand& given) {
-  const std::string state = without_slashes(given.value("state", kStandardState));
+Result<int> run_restore(const ParsedCommand& command) {
+  const std::string state = without_slashes(command.value("state", kStandardState));
   if (::geteuid() != 0) return fail(Code::denied, "only root can give files their owners", "call as root");
-  TRY(const Fd archive, open_backup(given.words.front()));
+  TRY(const Fd archive, open_backup(command.words.front()));
   TRY(const auto top, check_archive(archive.get()));
   for (const char* needed : {kLabel, kJournalFolder})
     if (std::find(top.begin(), top.end(), needed) == top.end())
-      return fail(Code::invalid, given.words.front() + " is no backup: it has no " + needed);
+      return fail(Code::invalid, command.words.front() + " is no backup: it has no " + needed);
   CHECKED(check_no_daemon(state));
-  if (std::filesystem::exists(state) && !is_empty(state) && !given.has("force"))
+  if (std::filesystem::exists(state) && !is_empty(state) && !command.has("force"))
     return fail(Code::denied, state + " is not empty", "add --force, which renames it first");
   const std::string fresh = fmt::format("{}.restore-{}", state, ::getpid());
   if (::mkdir(fresh.c_str(), 0700) < 0) return fail_path(errno, "make", fresh);

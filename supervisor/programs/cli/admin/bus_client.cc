@@ -41,7 +41,7 @@ struct Failure {
   sd_bus_error error{};
   ~Failure() { sd_bus_error_free(&error); }
   bool is(const char* name) const { return sd_bus_error_has_name(&error, name) != 0; }
-  Error told(int r) const {
+  Error reported(int r) const {
     if (is(SD_BUS_ERROR_SERVICE_UNKNOWN) || is(SD_BUS_ERROR_NAME_HAS_NO_OWNER)) return no_daemon_here();
     if (is(SD_BUS_ERROR_ACCESS_DENIED)) return {Code::denied, 0, "the bus refuses this call", "call as root", {}};
     if (is(SD_BUS_ERROR_NO_REPLY))  // of the bus, when the connection of the called program ends
@@ -103,22 +103,22 @@ bool is_on(sd_bus* bus) { return !owner_on(bus).empty(); }
 
 // The properties of all objects that have the interface.
 std::vector<Json> objects_with(const Json& all, const char* interface) {
-  std::vector<Json> found;
-  if (!all.is_object()) return found;
+  std::vector<Json> match;
+  if (!all.is_object()) return match;
   for (const auto& [path, interfaces] : all.items())
-    if (const Json& one = member(interfaces, interface); one.is_object()) found.push_back(one);
-  return found;
+    if (const Json& item = member(interfaces, interface); item.is_object()) match.push_back(item);
+  return match;
 }
 
 }  // namespace
 
 Result<BusClient> BusClient::connect(const std::string& where, Reach reach) {
-  const char* asked = std::getenv("WARDER_BUS");
-  std::string name = !where.empty() ? where : asked ? asked : "system";
+  const char* requested = std::getenv("WARDER_BUS");
+  std::string name = !where.empty() ? where : requested ? requested : "system";
   BusClient client;
   auto opened = open_bus(name);
   if (opened) client.bus_.reset(*opened);
-  if (where.empty() && !asked && !(opened && is_on(*opened))) {
+  if (where.empty() && !requested && !(opened && is_on(*opened))) {
     if (auto own = open_bus("session")) {
       std::unique_ptr<sd_bus, Close> mine(*own);
       if (!opened || is_on(mine.get())) {
@@ -139,20 +139,20 @@ std::string BusClient::daemon_connection() const { return owner_on(bus_.get()); 
 
 Result<Json> BusClient::exchange(const std::string& path, const std::string& interface, const std::string& member,
                                  const Append& append, MayAsk may_ask) const {
-  sd_bus_message *made = nullptr, *answer = nullptr;
-  int r = sd_bus_message_new_method_call(bus_.get(), &made, kName, path.c_str(), interface.c_str(), member.c_str());
+  sd_bus_message *created = nullptr, *answer = nullptr;
+  int r = sd_bus_message_new_method_call(bus_.get(), &created, kName, path.c_str(), interface.c_str(), member.c_str());
   if (r < 0) return fail_errno(-r, "call warderd over D-Bus");
-  const MessagePtr message(made);
-  sd_bus_message_set_auto_start(made, 0);  // connect() has started it, and knows what to say if it cannot
-  sd_bus_message_set_allow_interactive_authorization(made, may_ask == MayAsk::yes);
-  if (append) r = append(made);
+  const MessagePtr message(created);
+  sd_bus_message_set_auto_start(created, 0);  // connect() has started it, and knows what to say if it cannot
+  sd_bus_message_set_allow_interactive_authorization(created, may_ask == MayAsk::yes);
+  if (append) r = append(created);
   if (r < 0) return fail_errno(-r, "call warderd over D-Bus");
   Failure failure;
   const uint64_t patience_usec = patience_usec_           ? patience_usec_
                                  : may_ask == MayAsk::yes ? kPatienceUsec
                                                           : kReadPatienceUsec;
-  r = sd_bus_call(bus_.get(), made, patience_usec, &failure.error, &answer);
-  if (r < 0) return tl::unexpected<Error>(failure.told(r));
+  r = sd_bus_call(bus_.get(), created, patience_usec, &failure.error, &answer);
+  if (r < 0) return tl::unexpected<Error>(failure.reported(r));
   const MessagePtr reply(answer);
   TRY(auto values, read_values(answer));
   if (values.empty()) return Json();
@@ -202,20 +202,19 @@ std::string execution_path(const std::string& id) {
 }
 
 std::vector<Json> executions_in(const Json& objects) {
-  std::vector<Json> found = objects_with(objects, kExecution);
-  std::sort(found.begin(), found.end(), [](const Json& one, const Json& other) {
-    const bool first = text(one, "State") == "ended", second = text(other, "State") == "ended";
+  std::vector<Json> match = objects_with(objects, kExecution);
+  std::sort(match.begin(), match.end(), [](const Json& a, const Json& b) {
+    const bool first = text(a, "State") == "ended", second = text(b, "State") == "ended";
     if (first != second) return second;
-    return number(one, "AskedUSec") < number(other, "AskedUSec");
+    return number(a, "AskedUSec") < number(b, "AskedUSec");
   });
-  return found;
+  return match;
 }
 
 std::vector<Json> tenants_in(const Json& objects) {
-  std::vector<Json> found = objects_with(objects, kTenant);
-  std::sort(found.begin(), found.end(),
-            [](const Json& one, const Json& other) { return text(one, "Name") < text(other, "Name"); });
-  return found;
+  std::vector<Json> match = objects_with(objects, kTenant);
+  std::sort(match.begin(), match.end(), [](const Json& a, const Json& b) { return text(a, "Name") < text(b, "Name"); });
+  return match;
 }
 
 Result<std::vector<Json>> BusClient::tenants() const {
@@ -231,38 +230,38 @@ Result<std::vector<Json>> BusClient::executions() const {
 Result<std::vector<std::string>> BusClient::execution_ids() const {
   TRY(Json listed, read(kPath, kManager, "ListExecutions"));  // id, object, tenant, language, state, uid
   std::vector<std::string> ids;
-  for (const Json& one : listed) ids.push_back(text(element(one, 0)));
+  for (const Json& item : listed) ids.push_back(text(element(item, 0)));
   return ids;
 }
 
 Result<> BusClient::follow(const Take& take) const {
   struct Taking {
     const Take& take;
-    bool more = true, gone = false;
+    bool more = true, exited = false;
   } taking{take};
-  auto heard = [](sd_bus_message* message, void* data, sd_bus_error*) {
+  auto received = [](sd_bus_message* message, void* data, sd_bus_error*) {
     auto& state = *static_cast<Taking*>(data);
     const char* name = sd_bus_message_get_member(message);
     auto values = read_values(message);
     if (values && state.more) state.more = state.take(name ? name : "", Json(*std::move(values)));
     return 0;
   };
-  auto gone = [](sd_bus_message*, void* data, sd_bus_error*) {
-    static_cast<Taking*>(data)->gone = true;
+  auto removed = [](sd_bus_message*, void* data, sd_bus_error*) {
+    static_cast<Taking*>(data)->exited = true;
     return 0;
   };
   const std::string owner =
       std::string("type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='") + kName + "'";
-  int r = sd_bus_match_signal(bus_.get(), nullptr, kName, kPath, kManager, nullptr, heard, &taking);
-  if (r >= 0) r = sd_bus_add_match(bus_.get(), nullptr, owner.c_str(), gone, &taking);
+  int r = sd_bus_match_signal(bus_.get(), nullptr, kName, kPath, kManager, nullptr, received, &taking);
+  if (r >= 0) r = sd_bus_add_match(bus_.get(), nullptr, owner.c_str(), removed, &taking);
   if (r < 0) return fail_errno(-r, "receive signals of warderd", Code::unavailable);
   TRY(Json subscribed, call(kPath, kManager, "Subscribe"));
-  while (taking.more && !taking.gone) {
+  while (taking.more && !taking.exited) {
     const int done = sd_bus_process(bus_.get(), nullptr);
     if (done < 0) return fail_errno(-done, "the connection to the bus ended", Code::unavailable);
     if (done == 0) sd_bus_wait(bus_.get(), UINT64_MAX);
   }
-  if (taking.gone) return fail(Code::unavailable, "warderd has left the bus", "systemctl status warder says why");
+  if (taking.exited) return fail(Code::unavailable, "warderd has left the bus", "systemctl status warder says why");
   return {};
 }
 

@@ -36,7 +36,7 @@ class BusClient {
   // The bus's name of the connection that is warderd: another daemon has another name. Empty: no daemon.
   std::string daemon_connection() const;
   // From now on, a call that needs authentication is refused, and polkit does not ask the user.
-  void ask_nobody_to_authenticate() { may_ask_ = MayAsk::no; }
+  void without_authentication() { may_ask_ = MayAsk::no; }
   // From now on, a call without an answer fails after this time. Before: 130 s, because polkit may ask the user, and 10
   // s where nobody is asked.
   void wait_at_most(std::chrono::microseconds patience) { patience_usec_ = static_cast<uint64_t>(patience.count()); }

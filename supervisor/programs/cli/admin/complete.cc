@@ -28,69 +28,70 @@ Words words_of(const std::string& line) {
 
 // The flags --bus, --config and --policies among the typed words.
 ParsedCommand given_in(const Words& typed) {
-  ParsedCommand given;
+  ParsedCommand command;
   for (size_t i = 0; i + 1 < typed.size(); i++) {
-    if (typed[i] == "--bus") given.bus = typed[i + 1];
-    if (typed[i] == "--config") given.flags.emplace_back("config", typed[i + 1]);
-    if (typed[i] == "--policies") given.flags.emplace_back("policies", typed[i + 1]);
+    if (typed[i] == "--bus") command.bus = typed[i + 1];
+    if (typed[i] == "--config") command.flags.emplace_back("config", typed[i + 1]);
+    if (typed[i] == "--policies") command.flags.emplace_back("policies", typed[i + 1]);
   }
-  return given;
+  return command;
 }
 
 Result<BusClient> connect_quietly(const std::string& bus) {
   TRY(BusClient client, BusClient::connect(bus, BusClient::Reach::bus));
   if (!client.has_daemon()) return fail(Code::unavailable, "no warderd is on this bus");
-  client.ask_nobody_to_authenticate();
+  client.without_authentication();
   return client;
 }
 
-enum class Ended { offered, left_out };
+enum class EndedExecutions { offered, left_out };
 
-Result<Words> executions_of(const ParsedCommand& given, Ended ended) {
-  TRY(BusClient client, connect_quietly(given.bus));
+Result<Words> executions_of(const ParsedCommand& command, EndedExecutions ended) {
+  TRY(BusClient client, connect_quietly(command.bus));
   TRY(Json listed, client.call(kPath, kManager, "ListExecutions"));  // id, object, tenant, language, state, uid
   Words ids;
-  for (const auto& one : listed)
-    if (ended == Ended::offered || text(element(one, 4)) != "ended") ids.push_back(text(element(one, 0)));
+  for (const auto& item : listed)
+    if (ended == EndedExecutions::offered || text(element(item, 4)) != "ended") ids.push_back(text(element(item, 0)));
   return ids;
 }
 
-Result<Words> approvals_of(const ParsedCommand& given) {
-  TRY(BusClient client, connect_quietly(given.bus));
+Result<Words> approvals_of(const ParsedCommand& command) {
+  TRY(BusClient client, connect_quietly(command.bus));
   TRY(Json listed, client.call(kPath, kManager, "ListApprovals"));
   Words ids;
-  for (const auto& one : listed) ids.push_back(text(one, "Id"));
+  for (const auto& item : listed) ids.push_back(text(item, "Id"));
   return ids;
 }
 
-Result<Words> proposals_of(const ParsedCommand& given) {
-  TRY(BusClient client, connect_quietly(given.bus));
+Result<Words> proposals_of(const ParsedCommand& command) {
+  TRY(BusClient client, connect_quietly(command.bus));
   TRY(Json listed, client.call(kPath, kManager, "ListProposals", {"s", {""}}));
   Words ids;
-  for (const auto& one : listed) ids.push_back(text(one, "Id"));
+  for (const auto& item : listed) ids.push_back(text(item, "Id"));
   return ids;
 }
 
-Result<Words> policies_of(const ParsedCommand& given) {
-  TRY(policies::Store store, load_policies(given));
+Result<Words> policies_of(const ParsedCommand& command) {
+  TRY(policies::Store store, load_policies(command));
   return store.names();
 }
 
-Words servers_of(const ParsedCommand& given) {
+Words servers_of(const ParsedCommand& command) {
   Words names;
-  const ServerDropIns files = ServerDropIns::read(given);
+  const ServerDropIns files = ServerDropIns::read(command);
   for (const auto& server : files.options().servers) names.push_back(server.name);
   return names;
 }
 
-Result<Words> candidates(const std::string& what, const Words& typed) {
-  const ParsedCommand given = given_in(typed);
+Result<Words> candidates(const std::string& subject, const Words& typed) {
+  const ParsedCommand command = given_in(typed);
   const bool ends_them = std::find(typed.begin(), typed.end(), "kill") != typed.end();
-  if (what == "executions") return executions_of(given, ends_them ? Ended::left_out : Ended::offered);
-  if (what == "approvals") return approvals_of(given);
-  if (what == "proposals") return proposals_of(given);
-  if (what == "policies") return policies_of(given);
-  if (what == "servers") return servers_of(given);
+  if (subject == "executions")
+    return executions_of(command, ends_them ? EndedExecutions::left_out : EndedExecutions::offered);
+  if (subject == "approvals") return approvals_of(command);
+  if (subject == "proposals") return proposals_of(command);
+  if (subject == "policies") return policies_of(command);
+  if (subject == "servers") return servers_of(command);
   return fail(Code::invalid, "this kind of word is not known");
 }
 
@@ -102,11 +103,11 @@ bool is_plain(const std::string& word) {
 
 }  // namespace
 
-Result<int> print_candidates(const ParsedCommand& given) {
+Result<int> print_candidates(const ParsedCommand& command) {
   ::signal(SIGALRM, [](int) { ::_exit(0); });
   ::alarm(kPatienceSeconds);
-  const Words typed = given.words.size() > 1 ? words_of(given.words[1]) : Words();
-  const auto words = candidates(given.words.front(), typed);
+  const Words typed = command.words.size() > 1 ? words_of(command.words[1]) : Words();
+  const auto words = candidates(command.words.front(), typed);
   if (!words) return 0;
   for (const auto& word : *words)
     if (is_plain(word)) std::printf("%s\n", word.c_str());

@@ -14,23 +14,23 @@ namespace admin {
 namespace {
 
 // Without FILE, an ordinary user who has no configuration asks about the machine's.
-configuration::Invocation invocation_for(const ParsedCommand& given) {
+configuration::Invocation invocation_for(const ParsedCommand& command) {
   Flags flags;
-  if (!given.words.empty()) flags.config = given.words.front();
-  flags.policies = given.value("policies", "");
+  if (!command.words.empty()) flags.config = command.words.front();
+  flags.policies = command.value("policies", "");
   configuration::Invocation invocation = configuration::invocation_of(std::move(flags));
   invocation.flags.policies = configuration::absolute_folders(invocation.flags.policies, invocation);
   std::error_code missing;
-  if (given.words.empty() && !std::filesystem::exists(configuration::default_file(invocation), missing))
+  if (command.words.empty() && !std::filesystem::exists(configuration::default_file(invocation), missing))
     invocation.by_root = true;
   return invocation;
 }
 
 }  // namespace
 
-Result<int> check_configuration(const ParsedCommand& given) {
-  const auto loaded = configuration::check(invocation_for(given));
-  if (given.json) {
+Result<int> check_configuration(const ParsedCommand& command) {
+  const auto loaded = configuration::check(invocation_for(command));
+  if (command.json) {
     print_json(configuration::report_json(loaded));
   } else {
     const auto report = configuration::report_of(loaded);

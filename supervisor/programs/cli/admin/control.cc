@@ -12,25 +12,26 @@
 namespace admin {
 namespace {
 
-Result<int> act_on_executions(const ParsedCommand& given, const char* command, const char* method, const char* member,
-                              const std::string& done) {
-  TRY(BusClient warderd, BusClient::connect(given.bus));
-  return act_on_each(given, given.words, command, member, [&](const std::string& word) -> Result<ActionResult> {
-    TRY(std::string id, find_execution(warderd, word));
-    CHECKED(warderd.call(execution_path(id), kExecution, method));
-    return ActionResult{id, id + " " + done};
-  });
+Result<int> act_on_executions(const ParsedCommand& parsed_command, const char* command, const char* method,
+                              const char* member, const std::string& done) {
+  TRY(BusClient warderd, BusClient::connect(parsed_command.bus));
+  return act_on_each(parsed_command, parsed_command.words, command, member,
+                     [&](const std::string& word) -> Result<ActionResult> {
+                       TRY(std::string id, find_execution(warderd, word));
+                       CHECKED(warderd.call(execution_path(id), kExecution, method));
+                       return ActionResult{id, id + " " + done};
+                     });
 }
 
 // The limits that the flags ask for.
-struct AskedLimits {
+struct RequestedLimits {
   std::optional<uint64_t> wall_usec, memory_bytes;
   std::optional<uint32_t> tasks;
   std::optional<double> cpus;
-  std::string shown;  // "memory 256M, 2 CPUs"
+  std::string displayed;  // "memory 256M, 2 CPUs"
 
-  bool empty() const { return shown.empty(); }
-  void show(const std::string& limit) { shown += (shown.empty() ? "" : ", ") + limit; }
+  bool empty() const { return displayed.empty(); }
+  void show(const std::string& limit) { displayed += (displayed.empty() ? "" : ", ") + limit; }
   int append_to(sd_bus_message* to) const {
     int r = sd_bus_message_open_container(to, 'a', "{sv}");
     if (r >= 0 && wall_usec) r = sd_bus_message_append(to, "{sv}", "WallUSec", "t", *wall_usec);
@@ -41,23 +42,23 @@ struct AskedLimits {
   }
 };
 
-Result<std::optional<double>> asked_amount(const ParsedCommand& given, const std::string& flag,
-                                           const cli::AmountRange& range) {
-  if (!given.has(flag)) return std::optional<double>();
-  auto value = cli::parse_amount(given.value(flag, ""), range);
+Result<std::optional<double>> requested_amount(const ParsedCommand& command, const std::string& flag,
+                                               const cli::AmountRange& range) {
+  if (!command.has(flag)) return std::optional<double>();
+  auto value = cli::parse_amount(command.value(flag, ""), range);
   if (!value) return tl::unexpected<Error>(std::move(value).error().within("--" + flag));
   return std::optional<double>(*value);
 }
 
-Result<AskedLimits> asked_limits(const ParsedCommand& given) {
+Result<RequestedLimits> requested_limits(const ParsedCommand& command) {
   constexpr cli::AmountRange kMemory{"MB", 16, 1'048'576, "--memory 256"};
   constexpr cli::AmountRange kTasks{"processes and threads", 4, 1'048'576, "--tasks 32"};
   constexpr cli::AmountRange kCpus{"CPUs", 0.01, 4096, "--cpus 0.5"};
-  AskedLimits limits;
-  TRY(const auto seconds, asked_amount(given, "timeout", cli::kSecondsAmount));
-  TRY(const auto megabytes, asked_amount(given, "memory", kMemory));
-  TRY(const auto tasks, asked_amount(given, "tasks", kTasks));
-  TRY(const auto cpus, asked_amount(given, "cpus", kCpus));
+  RequestedLimits limits;
+  TRY(const auto seconds, requested_amount(command, "timeout", cli::kSecondsAmount));
+  TRY(const auto megabytes, requested_amount(command, "memory", kMemory));
+  TRY(const auto tasks, requested_amount(command, "tasks", kTasks));
+  TRY(const auto cpus, requested_amount(command, "cpus", kCpus));
   if (seconds) {
     limits.wall_usec = static_cast<uint64_t>(std::llround(*seconds * 1000)) * 1000;
     limits.show("wall time " + usec_text(*limits.wall_usec));
@@ -84,22 +85,22 @@ Result<AskedLimits> asked_limits(const ParsedCommand& given) {
 
 }  // namespace
 
-Result<int> run_freeze(const ParsedCommand& given) {
-  return act_on_executions(given, "freeze", "Freeze", "frozen", "is frozen; its wall time stands still");
+Result<int> run_freeze(const ParsedCommand& command) {
+  return act_on_executions(command, "freeze", "Freeze", "frozen", "is frozen; its wall time stands still");
 }
 
-Result<int> run_thaw(const ParsedCommand& given) {
-  return act_on_executions(given, "thaw", "Thaw", "thawed", "runs again");
+Result<int> run_thaw(const ParsedCommand& command) {
+  return act_on_executions(command, "thaw", "Thaw", "thawed", "runs again");
 }
 
-Result<int> run_limit(const ParsedCommand& given) {
-  TRY(const AskedLimits limits, asked_limits(given));
-  TRY(BusClient warderd, BusClient::connect(given.bus));
-  return act_on_each(given, given.words, "limit", "limited", [&](const std::string& word) -> Result<ActionResult> {
+Result<int> run_limit(const ParsedCommand& command) {
+  TRY(const RequestedLimits limits, requested_limits(command));
+  TRY(BusClient warderd, BusClient::connect(command.bus));
+  return act_on_each(command, command.words, "limit", "limited", [&](const std::string& word) -> Result<ActionResult> {
     TRY(std::string id, find_execution(warderd, word));
     CHECKED(warderd.call_with(execution_path(id), kExecution, "SetLimits",
                               [&limits](sd_bus_message* to) { return limits.append_to(to); }));
-    return ActionResult{id, id + " is limited to: " + limits.shown};
+    return ActionResult{id, id + " is limited to: " + limits.displayed};
   });
 }
 

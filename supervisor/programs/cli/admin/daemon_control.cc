@@ -17,15 +17,15 @@ constexpr int kEndLookMs = 100;
 std::vector<std::string> policies_in(const Json& properties) {
   std::vector<std::string> names;
   if (const Json& list = member(properties, "Policies"); list.is_array())
-    for (const Json& one : list) names.push_back(text(one));
+    for (const Json& item : list) names.push_back(text(item));
   return names;
 }
 
 // The names of `all` that `others` lacks.
-std::vector<std::string> names_beside(const std::vector<std::string>& all, const std::vector<std::string>& others) {
+std::vector<std::string> names_beside(const std::vector<std::string>& all, const std::vector<std::string>& peers) {
   std::vector<std::string> names;
   for (const auto& name : all)
-    if (std::find(others.begin(), others.end(), name) == others.end()) names.push_back(name);
+    if (std::find(peers.begin(), peers.end(), name) == peers.end()) names.push_back(name);
   return names;
 }
 
@@ -48,9 +48,9 @@ std::vector<std::string> problems_in(const std::string& text) {
   return lines;
 }
 
-int report_failure(const ParsedCommand& given, const Error& error) {
+int report_failure(const ParsedCommand& command, const Error& error) {
   const auto problems = problems_in(error.what);
-  if (given.json) {
+  if (command.json) {
     print_json({{"reloaded", false}, {"problems", problems}});
     return 1;
   }
@@ -60,9 +60,9 @@ int report_failure(const ParsedCommand& given, const Error& error) {
 }
 
 // What became of a reload without an answer. A call that timed out stays with warderd, which may only stand still.
-Error no_answer(Error error, bool was_asked) {
+Error no_answer(Error error, bool was_requested) {
   if (error.err != ETIMEDOUT) return error;
-  if (!was_asked) {
+  if (!was_requested) {
     error.what += ", so it was not asked to reload";
   } else {
     error.what += "; it has the request, and reloads when it goes on";
@@ -78,18 +78,18 @@ void await_end(const BusClient& warderd, const std::string& connection) {
 
 }  // namespace
 
-Result<int> run_reload(const ParsedCommand& given) {
-  TRY(BusClient warderd, BusClient::connect(given.bus));
+Result<int> run_reload(const ParsedCommand& command) {
+  TRY(BusClient warderd, BusClient::connect(command.bus));
   auto before = warderd.properties(kPath, kManager);
   if (!before) return tl::unexpected<Error>(no_answer(std::move(before).error(), false));
   auto reloaded = warderd.call(kPath, kManager, "Reload");
   if (!reloaded && reloaded.error().code == Code::unavailable)
     return tl::unexpected<Error>(no_answer(std::move(reloaded).error(), true));
-  if (!reloaded) return report_failure(given, reloaded.error());
+  if (!reloaded) return report_failure(command, reloaded.error());
   TRY(const Json after, warderd.properties(kPath, kManager));
   const auto old_names = policies_in(*before), names = policies_in(after);
   const auto added = names_beside(names, old_names), removed = names_beside(old_names, names);
-  if (given.json) {
+  if (command.json) {
     print_json({{"reloaded", true}, {"policies", names}, {"added", added}, {"removed", removed}});
     return 0;
   }
@@ -100,42 +100,44 @@ Result<int> run_reload(const ParsedCommand& given) {
   return 0;
 }
 
-Result<int> run_drain(const ParsedCommand& given) {
-  TRY(BusClient warderd, BusClient::connect(given.bus));
+Result<int> run_drain(const ParsedCommand& command) {
+  TRY(BusClient warderd, BusClient::connect(command.bus));
   TRY(const Json before, warderd.properties(kPath, kManager));
-  const uint64_t left =
+  const uint64_t remaining =
       number(before, "Running") + number(before, "Starting") + number(before, "Waiting") + number(before, "Frozen");
   const std::string connection = warderd.daemon_connection();
   CHECKED(warderd.call(kPath, kManager, "Drain"));
-  const bool waits = given.has("wait");
-  if (!given.json) {
-    print_line("warderd takes no new calls and ends after those under way: " + std::to_string(left) + " executions");
+  const bool waits = command.has("wait");
+  if (!command.json) {
+    print_line("warderd takes no new calls and ends after those under way: " + std::to_string(remaining) +
+               " executions");
     if (!waits) print_line("as a service it starts again with the next call, unless warder.socket is stopped, too");
     std::fflush(stdout);
   }
   if (waits) {
     await_end(warderd, connection);
-    if (!given.json) print_line("warderd has ended");
+    if (!command.json) print_line("warderd has ended");
   }
-  if (given.json) print_json({{"draining", true}, {"executions", left}, {"ended", waits}});
+  if (command.json) print_json({{"draining", true}, {"executions", remaining}, {"ended", waits}});
   return 0;
 }
 
-Result<int> run_log_level(const ParsedCommand& given) {
+Result<int> run_log_level(const ParsedCommand& command) {
   constexpr char kLogPath[] = "/org/freedesktop/LogControl1", kLogControl[] = "org.freedesktop.LogControl1";
   constexpr const char* kLevels[] = {"error", "warning", "notice", "info", "debug"};
-  if (!given.words.empty() && std::find(std::begin(kLevels), std::end(kLevels), given.words[0]) == std::end(kLevels))
-    return fail(Code::invalid, "'" + given.words[0] + "' is not a log level",
+  if (!command.words.empty() &&
+      std::find(std::begin(kLevels), std::end(kLevels), command.words[0]) == std::end(kLevels))
+    return fail(Code::invalid, "'" + command.words[0] + "' is not a log level",
                 "use error, warning, notice, info or debug, for example: warder log-level debug");
-  TRY(BusClient warderd, BusClient::connect(given.bus));
+  TRY(BusClient warderd, BusClient::connect(command.bus));
   TRY(const Json properties, warderd.properties(kLogPath, kLogControl));
   const std::string read = text(properties, "LogLevel");
   const std::string before = read == "err" ? "error" : read;
-  const std::string level = given.words.empty() ? before : given.words[0];
-  if (!given.words.empty()) CHECKED(warderd.call(kPath, kManager, "SetLogLevel", {"s", {level}}));
-  if (given.json) {
+  const std::string level = command.words.empty() ? before : command.words[0];
+  if (!command.words.empty()) CHECKED(warderd.call(kPath, kManager, "SetLogLevel", {"s", {level}}));
+  if (command.json) {
     print_json({{"level", level}, {"before", before}});
-  } else if (given.words.empty()) {
+  } else if (command.words.empty()) {
     print_line(level);
   } else {
     print_line("the log level is " + level + " until warderd ends; it was " + before);

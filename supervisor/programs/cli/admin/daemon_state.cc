@@ -29,12 +29,13 @@ using StateMessage = std::unique_ptr<sd_bus_message, decltype(&sd_bus_message_un
 
 // All properties of one interface of the unit, without starting a service for that.
 Result<Json> unit_properties(sd_bus* bus, const char* interface) {
-  sd_bus_message *made = nullptr, *answer = nullptr;
-  int r = sd_bus_message_new_method_call(bus, &made, kSystemd, kUnitPath, "org.freedesktop.DBus.Properties", "GetAll");
-  const StateMessage message(made, sd_bus_message_unref);
-  if (r >= 0) r = sd_bus_message_set_auto_start(made, 0);
-  if (r >= 0) r = sd_bus_message_append(made, "s", interface);
-  if (r >= 0) r = sd_bus_call(bus, made, kSystemdPatienceUsec, nullptr, &answer);
+  sd_bus_message *created = nullptr, *answer = nullptr;
+  int r =
+      sd_bus_message_new_method_call(bus, &created, kSystemd, kUnitPath, "org.freedesktop.DBus.Properties", "GetAll");
+  const StateMessage message(created, sd_bus_message_unref);
+  if (r >= 0) r = sd_bus_message_set_auto_start(created, 0);
+  if (r >= 0) r = sd_bus_message_append(created, "s", interface);
+  if (r >= 0) r = sd_bus_call(bus, created, kSystemdPatienceUsec, nullptr, &answer);
   if (r < 0) return fail_errno(-r, "ask systemd", Code::unavailable);
   const StateMessage reply(answer, sd_bus_message_unref);
   TRY(auto values, read_values(answer));
@@ -45,13 +46,13 @@ int small(const Json& value) { return value.is_number_integer() ? value.get<int>
 
 // Asks the bus to start the service, and does not wait for the answer: it comes only when the daemon is there.
 void ask_to_start(sd_bus* bus) {
-  sd_bus_message* made = nullptr;
-  int r = sd_bus_message_new_method_call(bus, &made, "org.freedesktop.DBus", "/org/freedesktop/DBus",
+  sd_bus_message* created = nullptr;
+  int r = sd_bus_message_new_method_call(bus, &created, "org.freedesktop.DBus", "/org/freedesktop/DBus",
                                          "org.freedesktop.DBus", "StartServiceByName");
-  const StateMessage message(made, sd_bus_message_unref);
-  if (r >= 0) r = sd_bus_message_append(made, "su", "org.warder.Warder1", 0u);
-  if (r >= 0) r = sd_bus_message_set_expect_reply(made, 0);
-  if (r >= 0) r = sd_bus_send(bus, made, nullptr);
+  const StateMessage message(created, sd_bus_message_unref);
+  if (r >= 0) r = sd_bus_message_append(created, "su", "org.warder.Warder1", 0u);
+  if (r >= 0) r = sd_bus_message_set_expect_reply(created, 0);
+  if (r >= 0) r = sd_bus_send(bus, created, nullptr);
   if (r >= 0) sd_bus_flush(bus);
 }
 
@@ -138,14 +139,14 @@ std::optional<Error> why_unreachable(const std::string& bus_name) {
 Result<> start_daemon(sd_bus* bus, const std::string& bus_name, const std::function<bool()>& is_there,
                       Error otherwise) {
   const ManagerScope manager = bus_name == "session" ? ManagerScope::user : ManagerScope::system;
-  const auto began = steady_clock::now();
+  const auto started = steady_clock::now();
   auto unit = unit_state(bus);
   if (!unit || unit->load != "loaded") return tl::unexpected<Error>(std::move(otherwise));
   if (unit->active == "inactive") ask_to_start(bus);
   while (unit->active != "failed") {  // a restart after one crash may succeed
     if (is_there()) return {};
     const bool starts = unit->active == "activating" && !unit->fails();
-    if (steady_clock::now() - began > (starts ? kStartingPatience : kStartPatience)) break;
+    if (steady_clock::now() - started > (starts ? kStartingPatience : kStartPatience)) break;
     ::poll(nullptr, 0, static_cast<int>(kLookEach.count()));
     unit = unit_state(bus);
     if (!unit) return tl::unexpected<Error>(std::move(otherwise));

@@ -13,13 +13,13 @@ class App;
 namespace admin {
 
 // app.parse() fills `given`, which must live as long as `app`.
-void declare_commands(CLI::App& app, ParsedCommand& given);
+void declare_commands(CLI::App& app, ParsedCommand& command);
 // Takes `--` and the words after it from the command line of a command with AfterDashes::command_line, and returns
 // these words; app.parse() would refuse them once it has one word of the command. Other commands keep theirs.
 std::vector<std::string> take_command_line(int& argc, char** argv);
 // The flag --socket, for the commands of both programs.
 void declare_socket(CLI::App& app, std::string& socket);
 // The name of the parsed subcommand, with all its words: "policy check". Empty before app.parse().
-std::string asked_command(const CLI::App& app);
+std::string requested_command(const CLI::App& app);
 
 }  // namespace admin

@@ -22,10 +22,10 @@ using doctor::Finding;
 using doctor::Findings;
 using doctor::Health;
 
-Json told(const Finding& finding) {
-  Json one = {{"what", finding.what}, {"health", doctor::health_name(finding.health)}, {"found", finding.found}};
-  if (!finding.remedy.empty()) one["remedy"] = finding.remedy;
-  return one;
+Json reported(const Finding& finding) {
+  Json item = {{"what", finding.what}, {"health", doctor::health_name(finding.health)}, {"found", finding.found}};
+  if (!finding.remedy.empty()) item["remedy"] = finding.remedy;
+  return item;
 }
 
 void print(const Finding& finding) {
@@ -43,35 +43,35 @@ int try_user_namespace() {
   return WEXITSTATUS(status);
 }
 
-Findings look_at_installation(const ParsedCommand& given) {
-  Findings all = doctor::look_at_programs();
+Findings look_at_installation(const ParsedCommand& command) {
+  Findings all = doctor::examine_programs();
   const auto user = find_system_user("warder");
   if (user)
     all.push_back(doctor::judge_user(*user ? doctor::User::known : doctor::User::missing, "warder"));
   else
     all.push_back({"user", Health::note, user.error().what, "getent passwd warder"});
-  all.push_back(doctor::judge_policies(load_policies(given).map([](const auto& store) { return store.names(); })));
-  const auto state = std::filesystem::absolute(given.value("state", "/var/lib/warder"));
-  all.push_back(doctor::look_at_quotas(state.lexically_normal()));
+  all.push_back(doctor::judge_policies(load_policies(command).map([](const auto& store) { return store.names(); })));
+  const auto state = std::filesystem::absolute(command.value("state", "/var/lib/warder"));
+  all.push_back(doctor::examine_quotas(state.lexically_normal()));
   return all;
 }
 
 }  // namespace
 
-Result<int> run_doctor(const ParsedCommand& given) {
+Result<int> run_doctor(const ParsedCommand& command) {
   const char* home = std::getenv("HOME");
-  Findings all = doctor::look_at_kernel();
+  Findings all = doctor::examine_kernel();
   all.push_back(doctor::look_at_delegation());
   all.push_back(doctor::judge_user_namespaces(try_user_namespace()));
-  for (Findings part : {look_at_installation(given), look_at_daemon(given), look_at_clients(home ? home : "", ".")})
+  for (Findings part : {look_at_installation(command), look_at_daemon(command), look_at_clients(home ? home : "", ".")})
     std::move(part.begin(), part.end(), std::back_inserter(all));
   const auto count = [&all](Health health) {
-    return std::count_if(all.begin(), all.end(), [health](auto& one) { return one.health == health; });
+    return std::count_if(all.begin(), all.end(), [health](auto& item) { return item.health == health; });
   };
   const auto bad = count(Health::bad);
-  if (given.json) {
+  if (command.json) {
     Json list = Json::array();
-    for (const auto& finding : all) list.push_back(told(finding));
+    for (const auto& finding : all) list.push_back(reported(finding));
     print_json({{"good", bad == 0}, {"findings", std::move(list)}});
   } else {
     for (const auto& finding : all) print(finding);

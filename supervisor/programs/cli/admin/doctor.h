@@ -10,7 +10,7 @@
 namespace admin {
 
 // Checks the daemon's socket, runs a program in a jail, and reads the daemon's findings over D-Bus.
-doctor::Findings look_at_daemon(const ParsedCommand& given);
+doctor::Findings look_at_daemon(const ParsedCommand& command);
 // Checks the configuration files below `home` and `project`, the current folder. Clients without a file are left out.
 doctor::Findings look_at_clients(const std::string& home, const std::string& project);
 

@@ -83,41 +83,41 @@ const Json* find_entry(const Json& document, const char* key) {
   return nullptr;
 }
 
-Finding judge(const ClientFile& known, const std::string& path) {
-  const std::string what = known.client, connect = fmt::format("warder config {}", known.client);
+Finding judge(const ClientFile& file, const std::string& path) {
+  const std::string subject = file.client, connect = fmt::format("warder config {}", file.client);
   std::error_code error;
   if (fs::file_size(path, error) > kMaxBytes || error)
-    return {what, Health::note, path + " cannot be read", connect + " prints the entry for it"};
+    return {subject, Health::note, path + " cannot be read", connect + " prints the entry for it"};
   std::ifstream in(path);
   std::stringstream all;
   all << in.rdbuf();
-  if (!known.key) {
-    if (all.str().find("warder") != std::string::npos) return {what, Health::good, path + " names warder", {}};
-    return {what, Health::note, path + " does not name warder", connect};
+  if (!file.key) {
+    if (all.str().find("warder") != std::string::npos) return {subject, Health::good, path + " names warder", {}};
+    return {subject, Health::note, path + " does not name warder", connect};
   }
   const auto parsed = parse_json(all.str());
   if (!parsed)
-    return {what, Health::note, path + ": " + parsed.error().what,
+    return {subject, Health::note, path + ": " + parsed.error().what,
             "correct the file; the client cannot read it either"};
-  const Json* entry = find_entry(*parsed, known.key);
-  if (!entry) return {what, Health::note, path + " does not name warder", connect};
+  const Json* entry = find_entry(*parsed, file.key);
+  if (!entry) return {subject, Health::note, path + " does not name warder", connect};
   const std::string command = command_of(*entry);
-  if (command.empty()) return {what, Health::bad, path + ": the entry has no command", connect};
+  if (command.empty()) return {subject, Health::bad, path + ": the entry has no command", connect};
   if (!exists_on_path(command))
-    return {what, Health::bad, fmt::format("{}: there is no program {}", path, command), connect};
-  return {what, Health::good, path + " starts " + command, {}};
+    return {subject, Health::bad, fmt::format("{}: there is no program {}", path, command), connect};
+  return {subject, Health::good, path + " starts " + command, {}};
 }
 
 }  // namespace
 
 Findings look_at_clients(const std::string& home, const std::string& project) {
   Findings findings;
-  for (const ClientFile& known : kFiles) {
-    const std::string& folder = known.below == Below::home ? home : project;
+  for (const ClientFile& file : kFiles) {
+    const std::string& folder = file.below == Below::home ? home : project;
     if (folder.empty()) continue;
-    const std::string path = folder == "." ? known.file : folder + "/" + known.file;
+    const std::string path = folder == "." ? file.file : folder + "/" + file.file;
     std::error_code error;
-    if (fs::is_regular_file(path, error)) findings.push_back(judge(known, path));
+    if (fs::is_regular_file(path, error)) findings.push_back(judge(file, path));
   }
   return findings;
 }

@@ -26,10 +26,10 @@ constexpr size_t kMaxAnswer = 1 << 20;
 
 Result<> wait_until_ready(int fd, short events, steady_clock::time_point until) {
   for (;;) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - steady_clock::now()).count();
-    if (left <= 0) return fail(Code::unavailable, fmt::format("no answer within {} s", kProbePatience.count()));
+    const auto remaining = std::chrono::duration_cast<std::chrono::milliseconds>(until - steady_clock::now()).count();
+    if (remaining <= 0) return fail(Code::unavailable, fmt::format("no answer within {} s", kProbePatience.count()));
     pollfd polled{fd, events, 0};
-    const int ready = ::poll(&polled, 1, static_cast<int>(left));
+    const int ready = ::poll(&polled, 1, static_cast<int>(remaining));
     if (ready > 0) return {};
     if (ready < 0 && errno != EINTR) return fail_errno(errno, "poll");
   }
@@ -58,21 +58,21 @@ Result<std::string> exchange(int fd, std::string line, steady_clock::time_point 
 }
 
 Finding judge_answer(const std::string& line) {
-  const std::string what = "execution";
+  const std::string subject = "execution";
   const auto message = parse_json(line);
   if (!message)
-    return {what, Health::bad, "the daemon's answer is not JSON", "install warder and warderd of the same version"};
+    return {subject, Health::bad, "the daemon's answer is not JSON", "install warder and warderd of the same version"};
   const Json& result = member(*message, "result");
   const auto body = parse_json(text(element(member(result, "content"), 0), "text"));
   if (!body || !body->is_object()) {
     const std::string why = text(member(*message, "error"), "message");
-    return {what, Health::bad, why.empty() ? "the daemon's answer is not an answer of execute_code" : why,
+    return {subject, Health::bad, why.empty() ? "the daemon's answer is not an answer of execute_code" : why,
             "journalctl -u warder says more"};
   }
   std::vector<std::string> weaker;
   const Json& receipt = member(member(result, "_meta"), "org.warder/receipt");
   if (const Json& list = member(receipt, "weaker"); list.is_array())
-    for (const auto& one : list) weaker.push_back(text(one));
+    for (const auto& item : list) weaker.push_back(text(item));
   return doctor::judge_execution(text(*body, "outcome"), text(*body, "error"), text(*body, "remedy"), weaker);
 }
 
@@ -95,29 +95,30 @@ Health health_of(const std::string& name) {
 // The findings that only the daemon can make: about its pool, its journal's files, its workspaces, the state disk, its
 // event loop and its spans. Empty if the user may not call RunDoctor.
 Findings look_at_own_findings(BusClient& client) {
-  client.ask_nobody_to_authenticate();
-  const auto told = client.call(kPath, kManager, "RunDoctor");
+  client.without_authentication();
+  const auto report = client.call(kPath, kManager, "RunDoctor");
   Findings all;
-  if (!told || !told->is_array()) return all;
-  for (const Json& one : *told) {
-    const std::string what = text(element(one, 0));
-    if (what != "configuration" && what != "pool" && what != "traces" && what != "journal" && what != "workspaces" &&
-        what != "staging" && what != "state disk" && what != "loop" && what != "jail network" && what != "clock")
+  if (!report || !report->is_array()) return all;
+  for (const Json& item : *report) {
+    const std::string subject = text(element(item, 0));
+    if (subject != "configuration" && subject != "pool" && subject != "traces" && subject != "journal" &&
+        subject != "workspaces" && subject != "staging" && subject != "state disk" && subject != "loop" &&
+        subject != "jail network" && subject != "clock")
       continue;
-    all.push_back({what, health_of(text(element(one, 1))), text(element(one, 2)), text(element(one, 3))});
+    all.push_back({subject, health_of(text(element(item, 1))), text(element(item, 2)), text(element(item, 3))});
   }
   return all;
 }
 
-Findings look_at_bus(const ParsedCommand& given) {
-  const std::string what = "D-Bus";
-  auto client = BusClient::connect(given.bus);
+Findings look_at_bus(const ParsedCommand& command) {
+  const std::string subject = "D-Bus";
+  auto client = BusClient::connect(command.bus);
   if (!client)
-    return {{what, Health::note,
+    return {{subject, Health::note,
              client.error().what + ": warder's commands for administration (ps, approvals) need D-Bus, agents do not",
              client.error().hint}};
   const auto properties = client->properties(kPath, kManager);
-  if (!properties) return {{what, Health::note, properties.error().what, properties.error().hint}};
+  if (!properties) return {{subject, Health::note, properties.error().what, properties.error().hint}};
   Findings all = look_at_own_findings(*client);
   all.push_back(
       doctor::judge_bus(text(*properties, "Version"), text(*properties, "State"), text(*properties, "ReloadProblem")));
@@ -126,20 +127,20 @@ Findings look_at_bus(const ParsedCommand& given) {
 
 }  // namespace
 
-Findings look_at_daemon(const ParsedCommand& given) {
-  const cli::SocketPath path = cli::find_socket(given.socket);
+Findings look_at_daemon(const ParsedCommand& command) {
+  const cli::SocketPath path = cli::find_socket(command.socket);
   Findings findings;
   if (auto socket = cli::connect_daemon(path)) {
     findings.push_back({"daemon", Health::good, "listens on " + path.path, {}});
     findings.push_back(look_at_execution(socket->get()));
   } else {
     const bool user = path.source == cli::SocketSource::user;
-    const bool installed = path.source != cli::SocketSource::asked || path.path == cli::kSystemSocket;
+    const bool installed = path.source != cli::SocketSource::requested || path.path == cli::kSystemSocket;
     const auto why = installed ? why_unreachable(user ? "session" : "system") : std::nullopt;
     findings.push_back(
         {"daemon", Health::bad, why ? why->what : socket.error().what, why ? why->hint : socket.error().hint});
   }
-  for (Finding& finding : look_at_bus(given)) findings.push_back(std::move(finding));
+  for (Finding& finding : look_at_bus(command)) findings.push_back(std::move(finding));
   return findings;
 }
 

@@ -40,11 +40,11 @@ Result<HistorySource> open_file_source(const std::string& file) {
   return HistorySource(std::move(database));
 }
 
-Result<HistorySource> open_source(const ParsedCommand& given) {
-  if (given.has("journal")) return open_file_source(journal_file(given.value("journal", "")));
-  auto warderd = BusClient::connect(given.bus);
+Result<HistorySource> open_source(const ParsedCommand& command) {
+  if (command.has("journal")) return open_file_source(journal_file(command.value("journal", "")));
+  auto warderd = BusClient::connect(command.bus);
   if (warderd && warderd->has_daemon()) return HistorySource(*std::move(warderd));
-  if (given.bus.empty()) {
+  if (command.bus.empty()) {
     const std::string file = journal_file(kStandardState);
     if (::access(file.c_str(), R_OK) == 0) {
       std::fprintf(stderr, "no warderd runs: read from %s\n", file.c_str());
@@ -67,21 +67,21 @@ Result<uint32_t> user_of(const std::string& text) {
 }
 
 // The filter as ListHistory takes it.
-Result<Json> read_filter(const ParsedCommand& given) {
+Result<Json> read_filter(const ParsedCommand& command) {
   Json filter = Json::object();
   for (const auto& [flag, key] : kTextFilters)
-    if (given.has(flag)) filter[key] = given.value(flag, "");
-  if (given.has("all")) filter["All"] = true;
-  if (const std::string user = given.value("user", ""); user.starts_with("token:")) {
+    if (command.has(flag)) filter[key] = command.value(flag, "");
+  if (command.has("all")) filter["All"] = true;
+  if (const std::string user = command.value("user", ""); user.starts_with("token:")) {
     filter["Principal"] = user;
-  } else if (given.has("user")) {
-    TRY(const uint32_t uid, user_of(given.value("user", "")));
+  } else if (command.has("user")) {
+    TRY(const uint32_t uid, user_of(command.value("user", "")));
     filter["UID"] = uint64_t{uid};
   }
   for (const auto& [flag, key] : kTimeFilters) {
-    if (!given.has(flag)) continue;
+    if (!command.has(flag)) continue;
     const std::string name = std::string("--") + flag;
-    TRY(const int64_t ms, parse_time(name.c_str(), given.value(flag, ""), journal::now_ms()));
+    TRY(const int64_t ms, parse_time(name.c_str(), command.value(flag, ""), journal::now_ms()));
     filter[key] = static_cast<uint64_t>(std::max<int64_t>(ms, 0) * kUsecOfMs);
   }
   return filter;
@@ -116,8 +116,8 @@ Result<HistoryAnswer> next_page(HistorySource& source, Json filter, const std::s
   return HistoryAnswer{element(values, 0), text(element(values, 1))};
 }
 
-Result<uint64_t> read_limit(const ParsedCommand& given) {
-  const std::string text = given.value("limit", std::to_string(kStandardRows));
+Result<uint64_t> read_limit(const ParsedCommand& command) {
+  const std::string text = command.value("limit", std::to_string(kStandardRows));
   uint64_t limit = 0;
   const char* const end = text.data() + text.size();
   const auto number = std::from_chars(text.data(), end, limit);
@@ -131,41 +131,41 @@ void add_proposal(const BusClient& warderd, Json& record) {
     return append_arguments(to, {"s", {text(record, "Tenant")}});
   });
   if (!all || !record.is_object()) return;
-  for (const Json& one : *all)
-    if (text(one, "Execution") == text(record, "Id"))
-      record["Proposal"] = {{"Id", text(one, "Id")}, {"State", text(one, "State")}};
+  for (const Json& item : *all)
+    if (text(item, "Execution") == text(record, "Id"))
+      record["Proposal"] = {{"Id", text(item, "Id")}, {"State", text(item, "State")}};
 }
 
 }  // namespace
 
-Result<int> run_history(const ParsedCommand& given) {
-  TRY(const uint64_t limit, read_limit(given));
-  TRY(const Json filter, read_filter(given));
-  TRY(HistorySource source, open_source(given));
-  std::vector<Json> shown;
+Result<int> run_history(const ParsedCommand& command) {
+  TRY(const uint64_t limit, read_limit(command));
+  TRY(const Json filter, read_filter(command));
+  TRY(HistorySource source, open_source(command));
+  std::vector<Json> visible;
   std::string after;
   for (uint64_t rows = 0; rows < limit;) {
-    const auto most = static_cast<uint32_t>(std::min<uint64_t>(limit - rows, journal::kHistoryRows));
-    TRY(const HistoryAnswer page, next_page(source, filter, after, most));
+    const auto max = static_cast<uint32_t>(std::min<uint64_t>(limit - rows, journal::kHistoryRows));
+    TRY(const HistoryAnswer page, next_page(source, filter, after, max));
     for (const Json& row : page.rows) {
-      if (given.json) {
+      if (command.json) {
         print_json(row);
       } else {
-        shown.push_back(row);
+        visible.push_back(row);
       }
     }
     rows += page.rows.size();
     if (page.next.empty() || page.next == after || std::ferror(stdout)) break;
     after = page.next;
   }
-  if (given.json) return 0;
-  for (const auto& line : history_table(shown, terminal_width())) std::printf("%s\n", line.c_str());
+  if (command.json) return 0;
+  for (const auto& line : history_table(visible, terminal_width())) std::printf("%s\n", line.c_str());
   return 0;
 }
 
-Result<int> run_show(const ParsedCommand& given) {
-  TRY(HistorySource source, open_source(given));
-  const std::string& id = given.words.front();
+Result<int> run_show(const ParsedCommand& command) {
+  TRY(HistorySource source, open_source(command));
+  const std::string& id = command.words.front();
   Json record;
   if (auto* database = std::get_if<journal::Database>(&source)) {
     TRY(auto story, journal::read_story(*database, "", id));
@@ -177,7 +177,7 @@ Result<int> run_show(const ParsedCommand& given) {
     TRY(record, std::get<BusClient>(source).call(kPath, kManager, "GetRecord", {"s", {id}}));
     add_proposal(std::get<BusClient>(source), record);
   }
-  if (given.json) {
+  if (command.json) {
     print_json(with_parsed_receipt(std::move(record)));
   } else {
     cli::print_text(stdout, story_text(record));

@@ -5,11 +5,11 @@
 namespace admin {
 
 std::string journal_file(const std::string& named) {
-  std::error_code gone;
+  std::error_code removed;
   for (const char* below : {"journal/journal.db", "journal.db"}) {
     const auto file = std::filesystem::path(named) / below;
     for (const auto& there : {file, file.parent_path() / "in-use"})
-      if (std::filesystem::exists(there, gone)) return file.string();
+      if (std::filesystem::exists(there, removed)) return file.string();
   }
   return named;
 }
@@ -17,9 +17,9 @@ std::string journal_file(const std::string& named) {
 Result<journal::Database> open_journal(const std::string& file) {
   auto opened = journal::Database::open(file, journal::Database::Access::read_only);
   if (opened) {
-    auto begun = opened->execute("BEGIN");
-    if (begun) begun = opened->execute("SELECT count(*) FROM parts");  // whether it is a journal at all
-    if (!begun) opened = tl::unexpected<Error>(std::move(begun).error());
+    auto started = opened->execute("BEGIN");
+    if (started) started = opened->execute("SELECT count(*) FROM parts");  // whether it is a journal at all
+    if (!started) opened = tl::unexpected<Error>(std::move(started).error());
   }
   if (opened) return opened;
   return fail(Code::unavailable, file + " cannot be read: " + opened.error().what,

@@ -21,9 +21,9 @@ int complain(const std::string& command, const Error& error) {
   return error.code == Code::unavailable ? kExitUnavailable : kExitError;
 }
 
-Result<int> run(const std::string& command, const admin::ParsedCommand& given) {
-  for (const auto& one : admin::commands())
-    if (one.name == command && one.program) return one.program(given);
+Result<int> run(const std::string& command, const admin::ParsedCommand& parsed_command) {
+  for (const auto& item : admin::commands())
+    if (item.name == command && item.program) return item.program(parsed_command);
   return fail(Code::internal, "this command has no function");
 }
 
@@ -34,19 +34,19 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", std::string("warder ") + kWarderVersion);
   app.require_subcommand(1);
   app.fallthrough();
-  admin::ParsedCommand given;
-  admin::declare_socket(app, given.socket);
-  admin::declare_commands(app, given);
+  admin::ParsedCommand parsed_command;
+  admin::declare_socket(app, parsed_command.socket);
+  admin::declare_commands(app, parsed_command);
   const auto command_line = admin::take_command_line(argc, argv);
   try {
     app.parse(argc, argv);
-  } catch (const CLI::Success& asked) {  // --help, --version
-    return app.exit(asked);
+  } catch (const CLI::Success& requested) {  // --help, --version
+    return app.exit(requested);
   } catch (const CLI::ParseError& wrong) {
-    return complain(admin::asked_command(app), cli::usage_error(app, wrong));
+    return complain(admin::requested_command(app), cli::usage_error(app, wrong));
   }
-  given.words.insert(given.words.end(), command_line.begin(), command_line.end());
-  const std::string command = admin::asked_command(app);
-  const auto status = run(command, given);
+  parsed_command.words.insert(parsed_command.words.end(), command_line.begin(), command_line.end());
+  const std::string command = admin::requested_command(app);
+  const auto status = run(command, parsed_command);
   return status ? *status : complain(command, status.error());
 }

@@ -71,30 +71,30 @@ Json sample_in(std::string_view line) {
   double value = 0;
   const std::string_view digits = line.substr(space + 1);
   if (std::from_chars(digits.data(), digits.data() + digits.size(), value).ec != std::errc()) return {};
-  const std::string_view whole = line.substr(0, space);
-  const size_t brace = whole.find('{');
+  const std::string_view full = line.substr(0, space);
+  const size_t brace = full.find('{');
   Json labels = Json::object();
-  for (size_t at = brace; at < whole.size();) {
-    const size_t equals = whole.find("=\"", at);
-    if (equals == whole.npos) break;
-    const std::string name(whole.substr(at + 1, equals - at - 1));
+  for (size_t at = brace; at < full.size();) {
+    const size_t equals = full.find("=\"", at);
+    if (equals == full.npos) break;
+    const std::string name(full.substr(at + 1, equals - at - 1));
     std::string text;
-    for (at = equals + 2; at < whole.size() && whole[at] != '"'; at++) {
-      if (whole[at] == '\\' && at + 1 < whole.size()) at++;
-      text += whole[at];
+    for (at = equals + 2; at < full.size() && full[at] != '"'; at++) {
+      if (full[at] == '\\' && at + 1 < full.size()) at++;
+      text += full[at];
     }
     labels[name] = text;
     at++;  // to the comma or the closing brace
   }
-  return {{"name", whole.substr(0, brace)}, {"labels", std::move(labels)}, {"value", value}};
+  return {{"name", full.substr(0, brace)}, {"labels", std::move(labels)}, {"value", value}};
 }
 
 }  // namespace
 
-Result<int> run_metrics(const ParsedCommand& given) {
-  const auto beside = std::filesystem::path(cli::find_socket(given.socket).path).replace_filename("metrics.sock");
-  TRY(const std::string text, fetch(given.value("from", beside.string())));
-  if (!given.json) {
+Result<int> run_metrics(const ParsedCommand& command) {
+  const auto beside = std::filesystem::path(cli::find_socket(command.socket).path).replace_filename("metrics.sock");
+  TRY(const std::string text, fetch(command.value("from", beside.string())));
+  if (!command.json) {
     cli::print_text(stdout, text);
     return 0;
   }

@@ -23,28 +23,28 @@ struct NamedProposal {
 };
 
 // The proposals of the tenant that --tenant names, or of all tenants that this user sees.
-Result<Json> list_proposals(const BusClient& warderd, const ParsedCommand& given) {
-  const std::string tenant = given.value("tenant", "");
+Result<Json> list_proposals(const BusClient& warderd, const ParsedCommand& command) {
+  const std::string tenant = command.value("tenant", "");
   const BusClient::Arguments arguments{"s", {tenant}};
   if (!tenant.empty()) return warderd.call(kPath, kManager, "ListProposals", arguments);
   return warderd.read(kPath, kManager, "ListProposals",
                       [&](sd_bus_message* to) { return append_arguments(to, arguments); });
 }
 
-Result<NamedProposal> find_proposal(const BusClient& warderd, const ParsedCommand& given, const std::string& typed) {
-  TRY(const Json all, list_proposals(warderd, given));
+Result<NamedProposal> find_proposal(const BusClient& warderd, const ParsedCommand& command, const std::string& typed) {
+  TRY(const Json all, list_proposals(warderd, command));
   std::vector<std::string> ids;
-  for (const Json& one : all) ids.push_back(text(one, "Id"));
+  for (const Json& item : all) ids.push_back(text(item, "Id"));
   auto id = match_id(typed, ids, "proposal", "warder diff");
-  const std::string tenant = given.value("tenant", "");
+  const std::string tenant = command.value("tenant", "");
   if (!id && id.error().code == Code::not_found) {
     if (!tenant.empty() && typed.size() == kWholeProposalId) return NamedProposal{tenant, typed};
     if (tenant.empty())
       id.error().hint += "; add --tenant NAME for a tenant that no client has used since the daemon started";
   }
   if (!id) return tl::unexpected<Error>(std::move(id).error());
-  for (const Json& one : all)
-    if (text(one, "Id") == *id) return NamedProposal{text(one, "Tenant"), *id, number(one, "Commits")};
+  for (const Json& item : all)
+    if (text(item, "Id") == *id) return NamedProposal{text(item, "Tenant"), *id, number(item, "Commits")};
   return fail(Code::not_found, "the proposal is not listed any longer");
 }
 
@@ -52,11 +52,11 @@ uint64_t file_count(const Json& proposal) {
   return number(proposal, "Created") + number(proposal, "Modified") + number(proposal, "Deleted");
 }
 
-Result<int> print_proposals(const ParsedCommand& given) {
-  TRY(const BusClient warderd, BusClient::connect(given.bus));
-  TRY(const Json all, list_proposals(warderd, given));
-  if (given.json) {
-    for (const Json& one : all) print_json(one);
+Result<int> print_proposals(const ParsedCommand& command) {
+  TRY(const BusClient warderd, BusClient::connect(command.bus));
+  TRY(const Json all, list_proposals(warderd, command));
+  if (command.json) {
+    for (const Json& item : all) print_json(item);
     return 0;
   }
   const std::vector<Column> columns = {{"ID"},
@@ -67,13 +67,13 @@ Result<int> print_proposals(const ParsedCommand& given) {
                                        {"FILES", Align::right},
                                        {"BYTES", Align::right}};
   std::vector<std::string> ids;
-  for (const Json& one : all) ids.push_back(text(one, "Id"));
+  for (const Json& item : all) ids.push_back(text(item, "Id"));
   const size_t length = short_length(ids);
   std::vector<Line> lines;
-  for (const Json& one : all)
-    lines.push_back({text(one, "Id").substr(0, length), text(one, "Tenant"), text(one, "Execution"), text(one, "State"),
-                     usec_text(usec_since(number(one, "SettledUSec"))), std::to_string(file_count(one)),
-                     bytes_text(number(one, "Bytes"))});
+  for (const Json& item : all)
+    lines.push_back({text(item, "Id").substr(0, length), text(item, "Tenant"), text(item, "Execution"),
+                     text(item, "State"), usec_text(usec_since(number(item, "SettledUSec"))),
+                     std::to_string(file_count(item)), bytes_text(number(item, "Bytes"))});
   for (const auto& line : table(columns, lines, terminal_width())) std::printf("%s\n", line.c_str());
   return 0;
 }
@@ -88,32 +88,32 @@ const char* colour_of(std::string_view line) {
 }
 
 std::string coloured(const std::string& diff) {
-  std::string shown;
+  std::string text;
   for (size_t begin = 0; begin < diff.size();) {
     const size_t end = std::min(diff.find('\n', begin), diff.size());
     const std::string line = diff.substr(begin, end - begin);
     const std::string colour = colour_of(line);
-    shown += colour + line + (colour.empty() ? "" : "\x1b[0m") + "\n";
+    text += colour + line + (colour.empty() ? "" : "\x1b[0m") + "\n";
     begin = end + 1;
   }
-  return shown;
+  return text;
 }
 
 // The diff of files that a hostile program wrote: made harmless before the colours are added.
 void print_diff(const std::string& diff) {
   const char* plain = std::getenv("NO_COLOR");
   if (::isatty(STDOUT_FILENO) != 1 || (plain != nullptr && *plain != '\0')) return cli::print_text(stdout, diff);
-  const std::string shown = coloured(cli::for_terminal(diff));
-  std::fwrite(shown.data(), 1, shown.size(), stdout);
+  const std::string text = coloured(cli::for_terminal(diff));
+  std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
 // What a reader of the diff must know besides it.
 void print_notes(const Json& details) {
   std::string notes;
-  for (const Json& one : member(details, "ConflictingPaths"))
-    notes += "in conflict: " + text(one, "Path") + ": " + text(one, "Why") + "\n";
-  for (const Json& one : member(details, "RefusedPaths"))
-    notes += "never committed: " + text(one) + " (a FIFO, a socket or a device)\n";
+  for (const Json& item : member(details, "ConflictingPaths"))
+    notes += "in conflict: " + text(item, "Path") + ": " + text(item, "Why") + "\n";
+  for (const Json& item : member(details, "RefusedPaths"))
+    notes += "never committed: " + text(item) + " (a FIFO, a socket or a device)\n";
   if (const std::string problem = text(details, "Problem"); !problem.empty())
     notes += "can only be discarded: " + problem + "\n";
   if (const std::string problem = text(details, "UndoProblem"); !problem.empty())
@@ -122,20 +122,20 @@ void print_notes(const Json& details) {
 }
 
 std::string conflict_text(const char* command, const char* act, const std::string& id, const Json& result) {
-  std::string told = "warder " + std::string(command) + ": " + id + ": nothing was " + act +
-                     ", because other programs have changed these files:\n";
-  for (const Json& one : member(result, "ConflictingPaths"))
-    told += "    " + text(one, "Path") + ": " + text(one, "Why") + "\n";
+  std::string message = "warder " + std::string(command) + ": " + id + ": nothing was " + act +
+                        ", because other programs have changed these files:\n";
+  for (const Json& item : member(result, "ConflictingPaths"))
+    message += "    " + text(item, "Path") + ": " + text(item, "Why") + "\n";
   const uint64_t all = number(result, "Conflicts"), listed = member(result, "ConflictingPaths").size();
-  if (all > listed) told += "    and " + std::to_string(all - listed) + " more\n";
-  return told;
+  if (all > listed) message += "    and " + std::to_string(all - listed) + " more\n";
+  return message;
 }
 
 // Prints the result of a commit or an undo. Returns the exit status.
-int print_result(const ParsedCommand& given, const NamedProposal& which, Json result, const std::string& done,
+int print_result(const ParsedCommand& command, const NamedProposal& which, Json result, const std::string& done,
                  const std::string& conflict) {
   const bool is_done = member(result, "Done") == true;
-  if (given.json) {
+  if (command.json) {
     result["Id"] = which.id, result["Tenant"] = which.tenant;
     print_json(result);
   } else {
@@ -154,14 +154,14 @@ int append_commit(sd_bus_message* to, const NamedProposal& which, const std::vec
 
 }  // namespace
 
-Result<int> run_diff(const ParsedCommand& given) {
-  if (given.words.empty()) return print_proposals(given);
-  TRY(const BusClient warderd, BusClient::connect(given.bus));
-  TRY(const NamedProposal which, find_proposal(warderd, given, given.words.front()));
+Result<int> run_diff(const ParsedCommand& command) {
+  if (command.words.empty()) return print_proposals(command);
+  TRY(const BusClient warderd, BusClient::connect(command.bus));
+  TRY(const NamedProposal which, find_proposal(warderd, command, command.words.front()));
   TRY(const Json answer, warderd.call(kPath, kManager, "ReadProposalDiff", {"ss", {which.tenant, which.id}}));
   Json details = element(answer, 0);
   const std::string diff = text(element(answer, 1));
-  if (given.json) {
+  if (command.json) {
     if (details.is_object()) details["Diff"] = diff;
     print_json(details);
     return 0;
@@ -171,10 +171,10 @@ Result<int> run_diff(const ParsedCommand& given) {
   return 0;
 }
 
-Result<int> run_commit(const ParsedCommand& given) {
-  TRY(const BusClient warderd, BusClient::connect(given.bus));
-  TRY(const NamedProposal which, find_proposal(warderd, given, given.words.front()));
-  const std::vector<std::string> paths(given.words.begin() + 1, given.words.end());
+Result<int> run_commit(const ParsedCommand& command) {
+  TRY(const BusClient warderd, BusClient::connect(command.bus));
+  TRY(const NamedProposal which, find_proposal(warderd, command, command.words.front()));
+  const std::vector<std::string> paths(command.words.begin() + 1, command.words.end());
   TRY(const Json result, warderd.call_with(kPath, kManager, "CommitProposal",
                                            [&](sd_bus_message* to) { return append_commit(to, which, paths); }));
   std::string done = which.id + " is committed";
@@ -182,28 +182,28 @@ Result<int> run_commit(const ParsedCommand& given) {
   if (number(result, "Commits") > 0) done += "; to take it back: warder undo " + which.id;
   if (const std::string problem = text(result, "UndoProblem"); !problem.empty())
     done += "; it cannot be undone: " + problem;
-  return print_result(given, which, result, done + "\n",
+  return print_result(command, which, result, done + "\n",
                       conflict_text("commit", "committed", which.id, result) +
                           "  run the program again, or commit other files of it: warder commit " + which.id +
                           " PATH...; warder diff " + which.id + " shows them\n");
 }
 
-Result<int> run_undo(const ParsedCommand& given) {
-  TRY(const BusClient warderd, BusClient::connect(given.bus));
-  TRY(const NamedProposal which, find_proposal(warderd, given, given.words.front()));
+Result<int> run_undo(const ParsedCommand& command) {
+  TRY(const BusClient warderd, BusClient::connect(command.bus));
+  TRY(const NamedProposal which, find_proposal(warderd, command, command.words.front()));
   TRY(const Json result, warderd.call(kPath, kManager, "UndoProposal", {"ss", {which.tenant, which.id}}));
   const bool is_open = text(result, "State") == "open" || text(result, "State") == "committed";
-  return print_result(given, which, result,
+  return print_result(command, which, result,
                       "the last commit of " + which.id + " is undone" +
                           (is_open ? "; the proposal is " + text(result, "State") : "") + "\n",
                       conflict_text("undo", "undone", which.id, result) +
                           "  put these files back as the commit left them, then undo again\n");
 }
 
-Result<int> run_discard(const ParsedCommand& given) {
-  TRY(const BusClient warderd, BusClient::connect(given.bus));
-  return act_on_each(given, given.words, "discard", "done", [&](const std::string& word) -> Result<ActionResult> {
-    TRY(const NamedProposal which, find_proposal(warderd, given, word));
+Result<int> run_discard(const ParsedCommand& command) {
+  TRY(const BusClient warderd, BusClient::connect(command.bus));
+  return act_on_each(command, command.words, "discard", "done", [&](const std::string& word) -> Result<ActionResult> {
+    TRY(const NamedProposal which, find_proposal(warderd, command, word));
     CHECKED(warderd.call(kPath, kManager, "DiscardProposal", {"ss", {which.tenant, which.id}}));
     if (which.commits > 0)
       return ActionResult{

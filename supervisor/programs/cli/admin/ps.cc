@@ -22,8 +22,8 @@ bool is_one_of(const std::string& value, const std::vector<std::string>& allowed
 }
 
 // The states that --state names. Errors: invalid.
-Result<std::vector<std::string>> asked_states(const ParsedCommand& given) {
-  auto states = given.values("state");
+Result<std::vector<std::string>> asked_states(const ParsedCommand& command) {
+  auto states = command.values("state");
   for (const auto& state : states)
     if (std::find(std::begin(kStates), std::end(kStates), state) == std::end(kStates))
       return fail(Code::invalid, "--state: '" + state + "' is not a state",
@@ -31,14 +31,14 @@ Result<std::vector<std::string>> asked_states(const ParsedCommand& given) {
   return states;
 }
 
-Result<std::vector<Json>> filtered(std::vector<Json> all, const ParsedCommand& given) {
-  TRY(const auto states, asked_states(given));
-  const auto tenants = given.values("tenant"), languages = given.values("language");
-  const bool ended = given.has("all") || (!states.empty() && is_one_of("ended", states));
-  std::erase_if(all, [&](const Json& one) {
-    const std::string state = text(one, "State");
-    return (state == "ended" && !ended) || !is_one_of(state, states) || !is_one_of(text(one, "Tenant"), tenants) ||
-           !is_one_of(text(one, "Language"), languages);
+Result<std::vector<Json>> filtered(std::vector<Json> all, const ParsedCommand& command) {
+  TRY(const auto states, asked_states(command));
+  const auto tenants = command.values("tenant"), languages = command.values("language");
+  const bool ended = command.has("all") || (!states.empty() && is_one_of("ended", states));
+  std::erase_if(all, [&](const Json& item) {
+    const std::string state = text(item, "State");
+    return (state == "ended" && !ended) || !is_one_of(state, states) || !is_one_of(text(item, "Tenant"), tenants) ||
+           !is_one_of(text(item, "Language"), languages);
   });
   return all;
 }
@@ -53,42 +53,42 @@ bool is_confirmed(const std::string& question) {
 }
 
 // The ids that `warder kill` means: those that were typed, or all of one tenant after a confirmation.
-Result<std::vector<std::string>> asked_ids(const BusClient& warderd, const ParsedCommand& given) {
-  if (!given.has("tenant")) {
-    if (given.words.empty())
+Result<std::vector<std::string>> asked_ids(const BusClient& warderd, const ParsedCommand& command) {
+  if (!command.has("tenant")) {
+    if (command.words.empty())
       return fail(Code::invalid, "no EXECUTION is named",
                   "name executions (warder ps lists them), or use --tenant NAME");
-    return given.words;
+    return command.words;
   }
-  if (!given.words.empty()) return fail(Code::invalid, "--tenant and EXECUTION exclude each other", "leave one out");
+  if (!command.words.empty()) return fail(Code::invalid, "--tenant and EXECUTION exclude each other", "leave one out");
   TRY(const auto all, warderd.executions());
-  TRY(const auto living, filtered(all, given));
+  TRY(const auto living, filtered(all, command));
   std::vector<std::string> ids;
-  for (const Json& one : living) ids.push_back(text(one, "Id"));
-  const std::string tenant = given.value("tenant", "");
-  const std::string what = std::to_string(ids.size()) + " executions of tenant '" + tenant + "'";
-  if (ids.empty() || given.has("yes")) return ids;
-  if (!is_confirmed("End " + what + "?"))
-    return fail(Code::denied, what + " were not ended: nobody confirmed it", "answer y, or use --yes");
+  for (const Json& item : living) ids.push_back(text(item, "Id"));
+  const std::string tenant = command.value("tenant", "");
+  const std::string subject = std::to_string(ids.size()) + " executions of tenant '" + tenant + "'";
+  if (ids.empty() || command.has("yes")) return ids;
+  if (!is_confirmed("End " + subject + "?"))
+    return fail(Code::denied, subject + " were not ended: nobody confirmed it", "answer y, or use --yes");
   return ids;
 }
 
 // `warder ps --cluster`: the executions of all nodes.
-Result<int> show_cluster_executions(const BusClient& warderd, const ParsedCommand& given) {
-  if (given.has("all"))
+Result<int> show_cluster_executions(const BusClient& warderd, const ParsedCommand& command) {
+  if (command.has("all"))
     return fail(Code::invalid, "--all and --cluster exclude each other",
                 "other nodes show only waiting and running executions; leave one out");
   TRY(const Json answer, warderd.read(kPath, kCluster, "ListClusterExecutions"));
   std::vector<Json> all(element(answer, 0).begin(), element(answer, 0).end());
-  TRY(const auto shown, filtered(std::move(all), given));
-  if (given.json) {
-    print_json({{"Executions", shown}, {"Unanswered", element(answer, 1)}, {"LeftOut", number(element(answer, 2))}});
+  TRY(const auto visible, filtered(std::move(all), command));
+  if (command.json) {
+    print_json({{"Executions", visible}, {"Unanswered", element(answer, 1)}, {"LeftOut", number(element(answer, 2))}});
     return 0;
   }
   std::vector<std::string> ids;
-  for (const Json& one : shown) ids.push_back(text(one, "Id"));
-  const size_t id_length = given.has("full-ids") ? 0 : short_length(ids);
-  for (const auto& line : executions_table(shown, terminal_width(), id_length, NodeColumn::yes))
+  for (const Json& item : visible) ids.push_back(text(item, "Id"));
+  const size_t id_length = command.has("full-ids") ? 0 : short_length(ids);
+  for (const auto& line : executions_table(visible, terminal_width(), id_length, NodeColumn::yes))
     std::printf("%s\n", line.c_str());
   std::string silent;
   for (const Json& node : element(answer, 1)) silent += (silent.empty() ? "" : ", ") + text(node);
@@ -100,26 +100,26 @@ Result<int> show_cluster_executions(const BusClient& warderd, const ParsedComman
 
 }  // namespace
 
-Result<int> run_ps(const ParsedCommand& given) {
-  TRY(BusClient warderd, BusClient::connect(given.bus));
-  if (given.has("cluster")) return show_cluster_executions(warderd, given);
+Result<int> run_ps(const ParsedCommand& command) {
+  TRY(BusClient warderd, BusClient::connect(command.bus));
+  if (command.has("cluster")) return show_cluster_executions(warderd, command);
   TRY(auto all, warderd.executions());
   std::vector<std::string> ids;  // of all: a printed id must also not fit one that is not shown
-  for (const Json& one : all) ids.push_back(text(one, "Id"));
-  TRY(const auto shown, filtered(std::move(all), given));
-  if (given.json) {
-    print_json(Json(shown));
+  for (const Json& item : all) ids.push_back(text(item, "Id"));
+  TRY(const auto visible, filtered(std::move(all), command));
+  if (command.json) {
+    print_json(Json(visible));
     return 0;
   }
-  const size_t id_length = given.has("full-ids") ? 0 : short_length(ids);
-  for (const auto& line : executions_table(shown, terminal_width(), id_length)) std::printf("%s\n", line.c_str());
+  const size_t id_length = command.has("full-ids") ? 0 : short_length(ids);
+  for (const auto& line : executions_table(visible, terminal_width(), id_length)) std::printf("%s\n", line.c_str());
   return 0;
 }
 
-Result<int> run_kill(const ParsedCommand& given) {
-  TRY(BusClient warderd, BusClient::connect(given.bus));
-  TRY(const auto typed, asked_ids(warderd, given));
-  return act_on_each(given, typed, "kill", "killed", [&warderd](const std::string& word) -> Result<ActionResult> {
+Result<int> run_kill(const ParsedCommand& command) {
+  TRY(BusClient warderd, BusClient::connect(command.bus));
+  TRY(const auto typed, asked_ids(warderd, command));
+  return act_on_each(command, typed, "kill", "killed", [&warderd](const std::string& word) -> Result<ActionResult> {
     TRY(std::string id, find_execution(warderd, word));
     CHECKED(warderd.call(kPath, kManager, "KillExecution", {"s", {id}}));
     return ActionResult{id, id + " is ended, outcome cancelled"};

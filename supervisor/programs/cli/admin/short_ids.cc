@@ -29,10 +29,10 @@ Result<std::string> match_id(std::string_view typed, const std::vector<std::stri
   if (fitting.size() == 1) return fitting.front();
   if (fitting.empty())
     return fail(Code::not_found, "no " + names + " that you may see has an id that begins so", lists);
-  std::string shown;
-  for (size_t i = 0; i < fitting.size() && i < kMaxCandidates; i++) shown += (i > 0 ? ", " : "") + fitting[i];
-  if (fitting.size() > kMaxCandidates) shown += ", ...";
-  return fail(Code::invalid, std::to_string(fitting.size()) + " ids begin so: " + shown,
+  std::string text;
+  for (size_t i = 0; i < fitting.size() && i < kMaxCandidates; i++) text += (i > 0 ? ", " : "") + fitting[i];
+  if (fitting.size() > kMaxCandidates) text += ", ...";
+  return fail(Code::invalid, std::to_string(fitting.size()) + " ids begin so: " + text,
               "give more characters of the id");
 }
 
@@ -50,16 +50,16 @@ size_t short_length(const std::vector<std::string>& ids) {
 
 Result<std::string> find_execution(const BusClient& warderd, const std::string& typed) {
   TRY(const auto ids, warderd.execution_ids());
-  auto found = match_id(typed, ids, "execution", "warder ps --all");
-  if (!found && found.error().code == Code::not_found && is_whole(typed)) return shortened(typed);
-  return found;
+  auto match = match_id(typed, ids, "execution", "warder ps --all");
+  if (!match && match.error().code == Code::not_found && is_whole(typed)) return shortened(typed);
+  return match;
 }
 
 Result<std::string> find_approval(const BusClient& warderd, const std::string& typed) {
   if (is_whole(typed)) return shortened(typed);
   TRY(const Json listed, warderd.read(kPath, kManager, "ListApprovals"));
   std::vector<std::string> ids;
-  for (const Json& one : listed) ids.push_back(text(one, "Id"));
+  for (const Json& item : listed) ids.push_back(text(item, "Id"));
   return match_id(typed, ids, "waiting call", "warder approvals");
 }
 

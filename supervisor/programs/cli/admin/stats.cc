@@ -32,17 +32,17 @@ std::string cpu_text(const Json& all) {
   return counted == 0 ? "- (" + uncounted + ")" : "at least " + usec_text(counted) + " (" + uncounted + ")";
 }
 
-void row(std::string name, const std::string& shown) {
+void row(std::string name, const std::string& text) {
   name.resize(std::max<size_t>(name.size(), 14), ' ');
-  cli::print_text(stdout, cli::for_terminal(name + " " + shown) + "\n");
+  cli::print_text(stdout, cli::for_terminal(name + " " + text) + "\n");
 }
 
 }  // namespace
 
-Result<int> run_stats(const ParsedCommand& given) {
-  TRY(BusClient warderd, BusClient::connect(given.bus));
+Result<int> run_stats(const ParsedCommand& command) {
+  TRY(BusClient warderd, BusClient::connect(command.bus));
   TRY(Json all, warderd.properties(kPath, kManager));
-  if (given.json) {
+  if (command.json) {
     print_json(all);
     return 0;
   }

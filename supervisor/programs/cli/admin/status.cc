@@ -17,34 +17,36 @@ constexpr std::array<std::pair<const char*, const char*>, 3> kProblems = {
     {{"ConfigurationProblem", "configuration"}, {"ReloadProblem", "last reload"}, {"DiskProblem", "disk"}}};
 
 Json problems_of(const Json& all) {
-  Json found = Json::array();
+  Json result = Json::array();
   for (const auto& [property, subject] : kProblems) {
     const std::string problem = text(all, property);
     for (size_t at = 0; at < problem.size();) {
       const size_t end = std::min(problem.find('\n', at), problem.size());
-      if (end > at) found.push_back({{"subject", subject}, {"problem", problem.substr(at, end - at)}});
+      if (end > at) result.push_back({{"subject", subject}, {"problem", problem.substr(at, end - at)}});
       at = end + 1;
     }
   }
-  return found;
+  return result;
 }
 
 }  // namespace
 
-Result<int> run_status(const ParsedCommand& given) {
-  TRY(BusClient warderd, BusClient::connect(given.bus));
+Result<int> run_status(const ParsedCommand& command) {
+  TRY(BusClient warderd, BusClient::connect(command.bus));
   TRY(const Json all, warderd.properties(kPath, kManager));
   const std::string state = text(all, "State");
   const Json problems = problems_of(all);
   const bool is_good = state == "serving" && problems.empty();
-  if (given.json) {
+  if (command.json) {
     print_json({{"state", state}, {"version", text(all, "Version")}, {"problems", problems}});
     return is_good ? 0 : 1;
   }
-  const auto line = [](const std::string& shown) { cli::print_text(stdout, cli::for_terminal(shown) + "\n"); };
+  const auto line = [](const std::string& display_text) {
+    cli::print_text(stdout, cli::for_terminal(display_text) + "\n");
+  };
   line("warderd " + text(all, "Version") + ": " + state + ", up " + usec_text(usec_since(number(all, "StartedUSec"))) +
        ", " + std::to_string(number(all, "Running")) + " running");
-  for (const auto& one : problems) line(text(one, "subject") + ": " + text(one, "problem"));
+  for (const auto& problem : problems) line(text(problem, "subject") + ": " + text(problem, "problem"));
   if (!is_good) line("remedies: warder doctor");
   return is_good ? 0 : 1;
 }

@@ -99,28 +99,28 @@ std::string changes_text(const Json& record) { return files_text(member(record, 
 
 std::string story_text(const Json& record) {
   const Json& ledger = member(record, "Ledger");
-  std::string told = one_line("execution", text(record, "Id"));
-  told += one_line("tenant", text(record, "Tenant"));
-  told += one_line("client", client_text(record));
-  told += one_line("policy", text(record, "Policy"));
-  told +=
+  std::string message = one_line("execution", text(record, "Id"));
+  message += one_line("tenant", text(record, "Tenant"));
+  message += one_line("client", client_text(record));
+  message += one_line("policy", text(record, "Policy"));
+  message +=
       one_line("program", fmt::format("{}, {} bytes", text(record, "Language"), count_or_dash(record, "CodeBytes")));
-  told += one_line("started", started_text(record));
-  told += one_line("outcome", text(record, "Outcome"));
-  told += one_line("message", text(record, "Message"));
-  told += one_line(
+  message += one_line("started", started_text(record));
+  message += one_line("outcome", text(record, "Outcome"));
+  message += one_line("message", text(record, "Message"));
+  message += one_line(
       "usage", fmt::format("wall {}, CPU {}, memory {}, tasks {}; answer after {}", usec_or_dash(record, "WallUSec"),
                            usec_or_dash(record, "CPUUSec"), bytes_or_dash(record, "MemoryPeakBytes"),
                            count_or_dash(record, "TasksPeak"), usec_or_dash(record, "AnswerUSec")));
-  told +=
+  message +=
       one_line("context", fmt::format("returned {}, printed {}, fetched {}, read {}",
                                       bytes_or_dash(ledger, "returned_bytes"), bytes_or_dash(ledger, "printed_bytes"),
                                       bytes_or_dash(ledger, "fetched_bytes"), bytes_or_dash(ledger, "read_bytes")));
-  told += one_line("output", output_text(record));
-  told += changes_text(record);
-  told += proposal_text(member(record, "Proposal"));
-  told += receipt_text(text(record, "Receipt"));
-  return told;
+  message += one_line("output", output_text(record));
+  message += changes_text(record);
+  message += proposal_text(member(record, "Proposal"));
+  message += receipt_text(text(record, "Receipt"));
+  return message;
 }
 
 Json with_parsed_receipt(Json record) {

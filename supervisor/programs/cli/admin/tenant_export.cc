@@ -36,7 +36,7 @@ Result<> write_executions(journal::Database& database, const std::string& tenant
   for (;;) {
     TRY(const journal::HistoryPage page, journal::read_history(database, filter, 0));
     for (const auto& row : page.rows) {
-      TRY(const auto story, journal::read_story(database, tenant, row.numbers.begun.id));
+      TRY(const auto story, journal::read_story(database, tenant, row.numbers.started.id));
       if (story) write_line(to, with_parsed_receipt(journal::to_json(*story)));
     }
     if (page.next.empty()) return {};
@@ -84,13 +84,13 @@ Result<bool> export_to(int archive, const std::string& state, const std::string&
 
 }  // namespace
 
-Result<int> export_tenant(const ParsedCommand& given) {
-  if (given.words.size() != 2)
+Result<int> export_tenant(const ParsedCommand& command) {
+  if (command.words.size() != 2)
     return fail(Code::invalid, "a tenant and a file are needed", "warder tenant export NAME FILE.tar");
-  const std::string &tenant = given.words[0], &path = given.words[1];
+  const std::string &tenant = command.words[0], &path = command.words[1];
   if (!policies::valid_name(tenant)) return fail(Code::invalid, "this is not the name of a tenant");
   TRY(const Fd archive, make_archive(path));
-  auto changed = export_to(archive.get(), given.value("state", kStandardState), tenant);
+  auto changed = export_to(archive.get(), command.value("state", kStandardState), tenant);
   if (!changed) {
     ::unlink(path.c_str());
     return tl::unexpected<Error>(std::move(changed).error());

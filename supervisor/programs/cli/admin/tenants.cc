@@ -31,11 +31,11 @@ Result<> ask_for_removal(const std::string& name) {
 
 }  // namespace
 
-Result<int> run_tenants(const ParsedCommand& given) {
-  TRY(const BusClient warderd, BusClient::connect(given.bus));
+Result<int> run_tenants(const ParsedCommand& command) {
+  TRY(const BusClient warderd, BusClient::connect(command.bus));
   TRY(const Json all, warderd.call(kPath, kManager, "ListTenantRecords"));
-  if (given.json) {
-    for (const Json& one : all) print_json(one);
+  if (command.json) {
+    for (const Json& item : all) print_json(item);
     return 0;
   }
   const std::vector<Column> columns = {{"TENANT", Align::left, Fit::shrinks},
@@ -48,24 +48,24 @@ Result<int> run_tenants(const ParsedCommand& given) {
                                        {"PROPOSALS", Align::right},
                                        {"LAST USED"}};
   std::vector<Line> lines;
-  for (const Json& one : all) {
-    const bool is_counted = !member(one, "WorkspaceBytes").is_null(), is_used = !member(one, "LastUSec").is_null();
-    lines.push_back({text(one, "Name"), client_text(one), number_or_dash(one, "Executions"),
-                     number_or_dash(one, "Running"), number_or_dash(one, "Sessions"),
-                     number_or_dash(one, "WorkspaceFiles"),
-                     is_counted ? bytes_text(number(one, "WorkspaceBytes")) : "-", number_or_dash(one, "OpenProposals"),
-                     is_used ? local_time(static_cast<int64_t>(number(one, "LastUSec") / 1000)) : "-"});
+  for (const Json& item : all) {
+    const bool is_counted = !member(item, "WorkspaceBytes").is_null(), is_used = !member(item, "LastUSec").is_null();
+    lines.push_back(
+        {text(item, "Name"), client_text(item), number_or_dash(item, "Executions"), number_or_dash(item, "Running"),
+         number_or_dash(item, "Sessions"), number_or_dash(item, "WorkspaceFiles"),
+         is_counted ? bytes_text(number(item, "WorkspaceBytes")) : "-", number_or_dash(item, "OpenProposals"),
+         is_used ? local_time(static_cast<int64_t>(number(item, "LastUSec") / 1000)) : "-"});
   }
   for (const auto& line : table(columns, lines, terminal_width())) std::printf("%s\n", line.c_str());
   return 0;
 }
 
-Result<int> remove_tenant(const ParsedCommand& given) {
-  const std::string& name = given.words.front();
-  TRY(const BusClient warderd, BusClient::connect(given.bus));
-  if (!given.has("yes")) CHECKED(ask_for_removal(name));
-  TRY(const Json done, warderd.call(kPath, kManager, "RemoveTenant", {"sb", {name, given.has("force")}}));
-  if (given.json) {
+Result<int> remove_tenant(const ParsedCommand& command) {
+  const std::string& name = command.words.front();
+  TRY(const BusClient warderd, BusClient::connect(command.bus));
+  if (!command.has("yes")) CHECKED(ask_for_removal(name));
+  TRY(const Json done, warderd.call(kPath, kManager, "RemoveTenant", {"sb", {name, command.has("force")}}));
+  if (command.json) {
     print_json({{"tenant", name}, {"removed", true}});
   } else {
     cli::print_text(stdout, "tenant '" + name + "' is removed; its files are being deleted\n");

@@ -18,11 +18,11 @@ std::string known_usec_text(std::optional<uint64_t> usec);
 std::string harmless(std::string text);
 
 enum class Align { left, right };
-enum class Fit { whole, shrinks };  // shrinks: this column becomes narrower if the table is too wide
+enum class Fit { full, shrinks };  // shrinks: this column becomes narrower if the table is too wide
 struct Column {
   std::string title;
   Align align = Align::left;
-  Fit fit = Fit::whole;
+  Fit fit = Fit::full;
 };
 using Line = std::vector<std::string>;
 // The lines of a table, each made harmless(), of at most `width` bytes (0: no limit). The titles are the first line.

@@ -9,8 +9,8 @@
 
 namespace admin {
 
-Result<int> explain_unreachable(const ParsedCommand& given) {
-  if (const auto error = why_unreachable(given.bus.empty() ? "system" : given.bus))
+Result<int> explain_unreachable(const ParsedCommand& command) {
+  if (const auto error = why_unreachable(command.bus.empty() ? "system" : command.bus))
     std::printf("%s\n%s\n", error->what.c_str(), error->hint.c_str());
   return 0;
 }

@@ -12,7 +12,7 @@ constexpr size_t kMaxRemembered = 10'000;
 }  // namespace
 
 const std::string& UserNames::of_uid(uint32_t uid) {
-  if (const auto known = names_.find(uid); known != names_.end()) return known->second;
+  if (const auto it = names_.find(uid); it != names_.end()) return it->second;
   if (names_.size() >= kMaxRemembered) names_.clear();
   const auto user = find_system_user(uid);
   return names_[uid] = user && *user ? (*user)->name : "";  // an error: the number is shown

@@ -26,8 +26,8 @@ namespace {
 constexpr size_t kMaxTrustFile = 300 << 10, kMaxNodeFile = 64 << 10;  // bytes
 constexpr size_t kMaxServers = 16, kMaxLabels = 32;
 
-std::string folder_flag(const ParsedCommand& given) {
-  std::string folder = std::filesystem::absolute(given.value("folder", "/etc/warder/cluster")).lexically_normal();
+std::string folder_flag(const ParsedCommand& command) {
+  std::string folder = std::filesystem::absolute(command.value("folder", "/etc/warder/cluster")).lexically_normal();
   while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
   return folder;
 }
@@ -64,8 +64,8 @@ Result<> check_server(const std::string& url) {
   return {};
 }
 
-Result<Json> read_servers(const ParsedCommand& given) {
-  std::vector<std::string> servers = given.values("server");
+Result<Json> read_servers(const ParsedCommand& command) {
+  std::vector<std::string> servers = command.values("server");
   if (servers.empty()) servers.emplace_back("tls://localhost:4222");
   if (servers.size() > kMaxServers)
     return fail(Code::invalid, fmt::format("--server: more than {}", kMaxServers), "a client needs two or three");
@@ -73,9 +73,9 @@ Result<Json> read_servers(const ParsedCommand& given) {
   return Json(servers);
 }
 
-Result<Json> read_labels(const ParsedCommand& given) {
+Result<Json> read_labels(const ParsedCommand& command) {
   Json labels = Json::object();
-  for (const auto& label : given.values("label")) {
+  for (const auto& label : command.values("label")) {
     const size_t equals = label.find('=');
     const std::string name = label.substr(0, equals), value = equals == label.npos ? "" : label.substr(equals + 1);
     const bool printable_value = std::all_of(value.begin(), value.end(), [](char c) { return c >= ' ' && c <= '~'; });
@@ -90,8 +90,8 @@ Result<Json> read_labels(const ParsedCommand& given) {
 
 }  // namespace
 
-Result<ClusterFolder> ClusterFolder::open_to_change(const ParsedCommand& given) {
-  const std::string path = folder_flag(given);
+Result<ClusterFolder> ClusterFolder::open_to_change(const ParsedCommand& command) {
+  const std::string path = folder_flag(command);
   std::error_code error;
   std::filesystem::create_directories(path, error);
   if (error) {
@@ -99,16 +99,16 @@ Result<ClusterFolder> ClusterFolder::open_to_change(const ParsedCommand& given) 
     failed.hint = ::geteuid() == 0 ? "" : "call as root, or give --folder DIR";
     return tl::unexpected<Error>(std::move(failed));
   }
-  TRY(ClusterFolder folder, open_to_read(given));
+  TRY(ClusterFolder folder, open_to_read(command));
   if (::flock(folder.lock_.get(), LOCK_EX) < 0) return fail_errno(errno, "lock " + path);
   return folder;
 }
 
-Result<ClusterFolder> ClusterFolder::open_to_read(const ParsedCommand& given) {
+Result<ClusterFolder> ClusterFolder::open_to_read(const ParsedCommand& command) {
   ClusterFolder folder;
-  folder.folder_ = folder_flag(given);
-  folder.authority_ = given.has("authority")
-                          ? std::filesystem::absolute(given.value("authority", "")).lexically_normal().string()
+  folder.folder_ = folder_flag(command);
+  folder.authority_ = command.has("authority")
+                          ? std::filesystem::absolute(command.value("authority", "")).lexically_normal().string()
                           : folder.file("authority.key");
   auto opened = open_without_links(folder.folder_, O_RDONLY | O_DIRECTORY);
   if (!opened && opened.error().code == Code::not_found)
@@ -216,9 +216,9 @@ Result<NodeKeys> read_node_keys(const ClusterFolder& folder, const std::string& 
 }
 
 Result<std::string> node_configuration(const ClusterFolder& folder, const NodeNames& names,
-                                       const ParsedCommand& given) {
-  TRY(const Json servers, read_servers(given));
-  TRY(const Json labels, read_labels(given));
+                                       const ParsedCommand& command) {
+  TRY(const Json servers, read_servers(command));
+  TRY(const Json labels, read_labels(command));
   constexpr size_t kMaxReplicas = 3;
   const size_t replicas = servers.size() < kMaxReplicas ? 1 : kMaxReplicas;
   const Json configuration = {{"node", names.node},
@@ -233,13 +233,13 @@ Result<std::string> node_configuration(const ClusterFolder& folder, const NodeNa
   return indented_json(configuration);
 }
 
-Result<std::string> name_flag(const ParsedCommand& given, const char* flag) {
-  const std::string name = given.value(flag, "");
+Result<std::string> name_flag(const ParsedCommand& command, const char* flag) {
+  const std::string name = command.value(flag, "");
   if (cluster::is_cluster_word(name)) return name;
   return fail(Code::invalid,
-              given.has(flag) ? fmt::format("--{}: '{}' is not 1 to 32 of a-z, 0-9 and '-', not beginning with '-'",
-                                            flag, printable(name, 64))
-                              : fmt::format("--{} is missing", flag),
+              command.has(flag) ? fmt::format("--{}: '{}' is not 1 to 32 of a-z, 0-9 and '-', not beginning with '-'",
+                                              flag, printable(name, 64))
+                                : fmt::format("--{} is missing", flag),
               fmt::format("for example --{} {}", flag, std::string_view(flag) == "node" ? "n1" : "main"));
 }
 

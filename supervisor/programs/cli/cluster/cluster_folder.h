@@ -30,8 +30,8 @@ struct NodeNames {
 class ClusterFolder {
  public:
   // For a command that changes files: makes the folder if it is missing, and waits for other commands.
-  static Result<ClusterFolder> open_to_change(const ParsedCommand& given);
-  static Result<ClusterFolder> open_to_read(const ParsedCommand& given);
+  static Result<ClusterFolder> open_to_change(const ParsedCommand& command);
+  static Result<ClusterFolder> open_to_read(const ParsedCommand& command);
 
   std::string file(const std::string& name) const { return folder_ + "/" + name; }
   const std::string& authority_file() const { return authority_; }
@@ -71,8 +71,9 @@ Result<> write_node_keys(ClusterFolder& folder, const NodeKeys& keys, const std:
 Result<NodeKeys> read_node_keys(const ClusterFolder& folder, const std::string& suffix);
 
 // The text of node.json. Errors: invalid, naming the flag.
-Result<std::string> node_configuration(const ClusterFolder& folder, const NodeNames& names, const ParsedCommand& given);
+Result<std::string> node_configuration(const ClusterFolder& folder, const NodeNames& names,
+                                       const ParsedCommand& command);
 // A flag with the name of a node or a cluster. Errors: invalid: it is missing, or the text is no name.
-Result<std::string> name_flag(const ParsedCommand& given, const char* flag);
+Result<std::string> name_flag(const ParsedCommand& command, const char* flag);
 
 }  // namespace admin

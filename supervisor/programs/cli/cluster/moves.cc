@@ -26,8 +26,8 @@ std::string workspace_word(std::string word) {
   return word;
 }
 
-Result<BusClient> connect_to_own_node(const ParsedCommand& given, std::string& self) {
-  TRY(BusClient warderd, BusClient::connect(given.bus));
+Result<BusClient> connect_to_own_node(const ParsedCommand& command, std::string& self) {
+  TRY(BusClient warderd, BusClient::connect(command.bus));
   TRY(const Json own, warderd.properties(kPath, kCluster));
   self = text(own, "Self");
   const std::string state = text(own, "State");
@@ -36,10 +36,10 @@ Result<BusClient> connect_to_own_node(const ParsedCommand& given, std::string& s
               "warder nodes; journalctl --unit=warder-node");
 }
 
-Result<> check_node(const ParsedCommand& given, const std::string& self) {
-  if (given.words.empty() || given.words.front() == self) return {};
+Result<> check_node(const ParsedCommand& command, const std::string& self) {
+  if (command.words.empty() || command.words.front() == self) return {};
   return fail(Code::invalid, fmt::format("this machine is node {}", self),
-              "call the command on node " + given.words.front());
+              "call the command on node " + command.words.front());
 }
 
 Result<std::vector<std::string>> set_drained(const BusClient& warderd, bool is_drained) {
@@ -54,8 +54,8 @@ struct Drained {
   size_t moved = 0, stay = 0;
 };
 
-void drain_home(const BusClient& warderd, const ParsedCommand& given, const std::string& home, const std::string& park,
-                Drained& drained) {
+void drain_home(const BusClient& warderd, const ParsedCommand& command, const std::string& home,
+                const std::string& park, Drained& drained) {
   const auto done = park.empty() ? warderd.call(kPath, kCluster, "Move", {"ss", {home, ""}})
                                  : warderd.call(kPath, kCluster, "Park", {"ss", {home, park}});
   Json row = {{"Workspace", home}};
@@ -71,32 +71,32 @@ void drain_home(const BusClient& warderd, const ParsedCommand& given, const std:
     drained.moved++;
   }
   drained.homes.push_back(std::move(row));
-  if (!given.json) cli::print_text(stdout, line + "\n");
+  if (!command.json) cli::print_text(stdout, line + "\n");
 }
 
 }  // namespace
 
-Result<int> run_nodes_drain(const ParsedCommand& given) {
-  std::string self, park = given.value("park", "");
-  TRY(BusClient warderd, connect_to_own_node(given, self));
-  CHECKED(check_node(given, self));
+Result<int> run_nodes_drain(const ParsedCommand& command) {
+  std::string self, park = command.value("park", "");
+  TRY(BusClient warderd, connect_to_own_node(command, self));
+  CHECKED(check_node(command, self));
   if (!park.empty()) park = std::filesystem::absolute(park).lexically_normal().string();
   warderd.wait_at_most(kMoveLimit);
   Drained drained;
   std::set<std::string> seen;
   for (int round = 0; round < kMaxRounds; round++) {
     TRY(const auto homes, set_drained(warderd, true));
-    if (round == 0 && !given.json)
+    if (round == 0 && !command.json)
       cli::print_text(stdout, fmt::format("{} is drained: it gets no new homes, and has {}\n", self, homes.size()));
     bool is_new = false;
     for (const std::string& home : homes) {
       if (!seen.insert(home).second) continue;
       is_new = true;
-      drain_home(warderd, given, home, park, drained);
+      drain_home(warderd, command, home, park, drained);
     }
     if (!is_new) break;
   }
-  if (given.json)
+  if (command.json)
     print_json({{"Node", self}, {"Homes", drained.homes}, {"Done", drained.moved}, {"Stay", drained.stay}});
   else
     cli::print_text(stdout, fmt::format("{} {}, {} {}\n", drained.moved, park.empty() ? "moved" : "parked",
@@ -104,48 +104,48 @@ Result<int> run_nodes_drain(const ParsedCommand& given) {
   return drained.stay == 0 ? 0 : 1;
 }
 
-Result<int> run_nodes_undrain(const ParsedCommand& given) {
+Result<int> run_nodes_undrain(const ParsedCommand& command) {
   std::string self;
-  TRY(const BusClient warderd, connect_to_own_node(given, self));
-  CHECKED(check_node(given, self));
+  TRY(const BusClient warderd, connect_to_own_node(command, self));
+  CHECKED(check_node(command, self));
   TRY(const auto homes, set_drained(warderd, false));
-  if (given.json)
+  if (command.json)
     print_json({{"Node", self}, {"Homes", homes.size()}});
   else
     cli::print_text(stdout, fmt::format("{} gets new homes again; it has {}\n", self, homes.size()));
   return 0;
 }
 
-Result<int> run_nodes_move(const ParsedCommand& given) {
-  if (given.words.size() > 2)
+Result<int> run_nodes_move(const ParsedCommand& command) {
+  if (command.words.size() > 2)
     return fail(Code::invalid, "too many words", "warder nodes move ACCOUNT[/WORKSPACE] [NODE]");
   std::string self;
-  TRY(BusClient warderd, connect_to_own_node(given, self));
+  TRY(BusClient warderd, connect_to_own_node(command, self));
   warderd.wait_at_most(kMoveLimit);
-  const std::string workspace = workspace_word(given.words.front());
-  const std::string node = given.words.size() == 2 ? given.words[1] : "";
+  const std::string workspace = workspace_word(command.words.front());
+  const std::string node = command.words.size() == 2 ? command.words[1] : "";
   TRY(const Json moved, warderd.call(kPath, kCluster, "Move", {"ss", {workspace, node}}));
-  if (given.json)
+  if (command.json)
     print_json({{"Workspace", workspace}, {"Node", text(moved)}});
   else
     cli::print_text(stdout, fmt::format("{}: moved to {}\n", workspace, text(moved)));
   return 0;
 }
 
-Result<int> run_nodes_restore(const ParsedCommand& given) {
+Result<int> run_nodes_restore(const ParsedCommand& command) {
   std::string self;
-  TRY(BusClient warderd, connect_to_own_node(given, self));
+  TRY(BusClient warderd, connect_to_own_node(command, self));
   warderd.wait_at_most(kMoveLimit);
-  const std::string file = std::filesystem::absolute(given.words.front()).lexically_normal().string();
+  const std::string file = std::filesystem::absolute(command.words.front()).lexically_normal().string();
   TRY(const Json answer, warderd.call(kPath, kCluster, "Restore", {"s", {file}}));
   const std::string workspace = text(element(answer, 0)), node = text(element(answer, 1));
-  const auto made_usec = element(answer, 2).get<uint64_t>();
+  const auto created_usec = element(answer, 2).get<uint64_t>();
   const auto now =
       std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch());
   const uint64_t age_usec =
-      static_cast<uint64_t>(now.count()) - std::min<uint64_t>(static_cast<uint64_t>(now.count()), made_usec);
-  if (given.json)
-    print_json({{"Workspace", workspace}, {"From", node}, {"MadeUSec", made_usec}, {"Node", self}});
+      static_cast<uint64_t>(now.count()) - std::min<uint64_t>(static_cast<uint64_t>(now.count()), created_usec);
+  if (command.json)
+    print_json({{"Workspace", workspace}, {"From", node}, {"MadeUSec", created_usec}, {"Node", self}});
   else
     cli::print_text(stdout, fmt::format("{} is here, as it was at {} {} ago; later changes there are lost\n", workspace,
                                         node, usec_text(age_usec)));

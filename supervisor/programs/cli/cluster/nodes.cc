@@ -47,46 +47,46 @@ Json node_json(const cluster::TrustedNode& node) {
 }
 
 // Puts the node of a request into the record. Errors: invalid: the name is taken; denied: the old key is another one.
-Result<> put_node(cluster::TrustRecord& record, const cluster::JoinRequest& request, const ParsedCommand& given) {
+Result<> put_node(cluster::TrustRecord& record, const cluster::JoinRequest& request, const ParsedCommand& command) {
   if (request.cluster != record.cluster)
     return fail(
         Code::invalid,
         fmt::format("cluster: the request is for the cluster '{}', and this is '{}'", request.cluster, record.cluster),
         "on the node: warder cluster join --cluster " + record.cluster);
-  const auto found = std::find_if(record.nodes.begin(), record.nodes.end(),
-                                  [&](const auto& node) { return node.name == request.node; });
-  if (found != record.nodes.end() && found->key == request.key)
+  const auto it = std::find_if(record.nodes.begin(), record.nodes.end(),
+                               [&](const auto& node) { return node.name == request.node; });
+  if (it != record.nodes.end() && it->key == request.key)
     return fail(Code::invalid,
                 fmt::format("node: '{}' is in the trust record {} with this key already", request.node, record.serial),
                 "copy trust.record to it");
-  if (found != record.nodes.end() && !request.replaces)
+  if (it != record.nodes.end() && !request.replaces)
     return fail(Code::invalid, fmt::format("node: there is a node '{}' already, with another key", request.node),
                 fmt::format("choose another name, or remove it first: warder cluster remove {0}; for new keys of {0}, "
                             "call warder cluster rotate node there",
                             request.node));
-  if (request.replaces && (found == record.nodes.end() || found->key != *request.replaces))
+  if (request.replaces && (it == record.nodes.end() || it->key != *request.replaces))
     return fail(Code::denied,
                 fmt::format("replaces: the node '{}' does not have the old key of this request", request.node),
                 "warder cluster show prints the keys; a node that lost its key is removed, and joins again");
   Accounts accounts;
-  if (found != record.nodes.end()) accounts = found->accounts;
-  if (given.has("accounts")) {
-    TRY(accounts, parse_accounts(given.value("accounts", "")));
+  if (it != record.nodes.end()) accounts = it->accounts;
+  if (command.has("accounts")) {
+    TRY(accounts, parse_accounts(command.value("accounts", "")));
   }
   cluster::TrustedNode node{request.node, request.key, request.nats, std::move(accounts)};
-  if (found == record.nodes.end())
+  if (it == record.nodes.end())
     record.nodes.push_back(std::move(node));
   else
-    *found = std::move(node);
+    *it = std::move(node);
   return {};
 }
 
-void say_next_steps(const ClusterFolder& folder, const std::string& what, int64_t serial) {
+void say_next_steps(const ClusterFolder& folder, const std::string& subject, int64_t serial) {
   cli::print_text(stdout,
                   fmt::format("{}: trust record {} in {}, in place of record {}\n  copy it to a new node; nodes with a "
                               "connection get it over the bus\n{}\n  copy it to each NATS server, then nats-server "
                               "--signal reload\n",
-                              what, serial, folder.file("trust.record"), serial - 1, folder.file(kNatsNodesFile)));
+                              subject, serial, folder.file("trust.record"), serial - 1, folder.file(kNatsNodesFile)));
 }
 
 // Whether the keys of this machine are in the record, as a word for people and programs.
@@ -101,20 +101,20 @@ std::string own_state(const ClusterFolder& folder, const NodeNames& names, const
 
 }  // namespace
 
-Result<int> add_cluster_node(const ParsedCommand& given) {
-  TRY(const cluster::JoinRequest request, cluster::read_join_request(given.words.front()));
-  TRY(ClusterFolder folder, ClusterFolder::open_to_change(given));
+Result<int> add_cluster_node(const ParsedCommand& command) {
+  TRY(const cluster::JoinRequest request, cluster::read_join_request(command.words.front()));
+  TRY(ClusterFolder folder, ClusterFolder::open_to_change(command));
   TRY(cluster::TrustRecord record, folder.read_trust());
   TRY(const cluster::PrivateKey authority, folder.load_authority(record));
-  CHECKED(put_node(record, request, given));
+  CHECKED(put_node(record, request, command));
   record.serial++;
   CHECKED(folder.write_trust(record, authority));
   const auto* node = record.find(request.node);
-  if (given.json) {
-    Json told = node_json(*node);
-    told["serial"] = record.serial;
-    told["file"] = folder.file("trust.record");
-    print_json(told);
+  if (command.json) {
+    Json report = node_json(*node);
+    report["serial"] = record.serial;
+    report["file"] = folder.file("trust.record");
+    print_json(report);
     return 0;
   }
   say_next_steps(folder,
@@ -124,9 +124,9 @@ Result<int> add_cluster_node(const ParsedCommand& given) {
   return 0;
 }
 
-Result<int> remove_cluster_node(const ParsedCommand& given) {
-  const std::string& name = given.words.front();
-  TRY(ClusterFolder folder, ClusterFolder::open_to_change(given));
+Result<int> remove_cluster_node(const ParsedCommand& command) {
+  const std::string& name = command.words.front();
+  TRY(ClusterFolder folder, ClusterFolder::open_to_change(command));
   TRY(cluster::TrustRecord record, folder.read_trust());
   TRY(const cluster::PrivateKey authority, folder.load_authority(record));
   const auto removed =
@@ -137,20 +137,20 @@ Result<int> remove_cluster_node(const ParsedCommand& given) {
   record.nodes.erase(removed, record.nodes.end());
   record.serial++;
   CHECKED(folder.write_trust(record, authority));
-  if (given.json)
+  if (command.json)
     print_json({{"name", name}, {"serial", record.serial}, {"file", folder.file("trust.record")}});
   else
     say_next_steps(folder, name + ": removed", record.serial);
   return 0;
 }
 
-Result<int> show_cluster(const ParsedCommand& given) {
-  TRY(const ClusterFolder folder, ClusterFolder::open_to_read(given));
+Result<int> show_cluster(const ParsedCommand& command) {
+  TRY(const ClusterFolder folder, ClusterFolder::open_to_read(command));
   TRY(const cluster::TrustRecord record, folder.read_trust());
   const auto names = folder.read_names();
   const auto authority = cluster::load_authority_key(folder.authority_file(), record);
   const std::string state = names ? own_state(folder, *names, record) : "no node";
-  if (given.json) {
+  if (command.json) {
     Json nodes = Json::array(), authorities = Json::array();
     for (const auto& node : record.nodes) nodes.push_back(node_json(node));
     for (const auto& key : record.authorities) authorities.push_back(key.text());

@@ -24,11 +24,11 @@ Result<> put_in_place(const std::string& path) {
 }
 
 // The record has the new keys: the old ones go. A call that was interrupted between both files is finished, too.
-Result<int> finish_node(const ClusterFolder& folder, const NodeNames& names, const ParsedCommand& given,
+Result<int> finish_node(const ClusterFolder& folder, const NodeNames& names, const ParsedCommand& command,
                         int64_t serial) {
   for (const char* file : {"nats.seed", "node.key"})  // node.key last: while it is there, the call can be repeated
     if (folder.has(std::string(file) + kNextSuffix)) CHECKED(put_in_place(folder.file(file)));
-  if (given.json)
+  if (command.json)
     print_json({{"node", names.node}, {"changed", true}, {"serial", serial}});
   else
     cli::print_text(stdout, fmt::format("{}: the trust record {} has the new keys; the old ones are removed. Restart "
@@ -37,8 +37,8 @@ Result<int> finish_node(const ClusterFolder& folder, const NodeNames& names, con
   return 0;
 }
 
-Result<int> rotate_node(const ParsedCommand& given) {
-  TRY(ClusterFolder folder, ClusterFolder::open_to_change(given));
+Result<int> rotate_node(const ParsedCommand& command) {
+  TRY(ClusterFolder folder, ClusterFolder::open_to_change(command));
   TRY(const NodeNames names, folder.read_names());
   TRY(const cluster::TrustRecord record, folder.read_trust());
   const cluster::TrustedNode* node = record.cluster == names.cluster ? record.find(names.node) : nullptr;
@@ -50,7 +50,7 @@ Result<int> rotate_node(const ParsedCommand& given) {
   bool fresh = false;
   if (folder.has("node.key.next")) {
     TRY(const cluster::PrivateKey next, cluster::PrivateKey::load(folder.file("node.key.next")));
-    if (next.public_key() == node->key) return finish_node(folder, names, given, record.serial);
+    if (next.public_key() == node->key) return finish_node(folder, names, command, record.serial);
   } else {
     CHECKED(folder.expect_missing({"nats.seed.next"}));
     fresh = true;
@@ -65,7 +65,7 @@ Result<int> rotate_node(const ParsedCommand& given) {
   request.node = names.node;
   request.nats = keys.nats_public;
   TRY(const std::string line, cluster::make_join_request(request, keys.key, &in_force));
-  if (given.json) {
+  if (command.json) {
     print_json({{"node", names.node}, {"changed", false}, {"request", line}, {"new_keys", fresh}});
     return 0;
   }
@@ -89,8 +89,8 @@ Result<> finish_authority(const ClusterFolder& folder, const cluster::TrustRecor
               "no record was signed with it: remove the file, then call again");
 }
 
-Result<int> rotate_authority(const ParsedCommand& given) {
-  TRY(ClusterFolder folder, ClusterFolder::open_to_change(given));
+Result<int> rotate_authority(const ParsedCommand& command) {
+  TRY(ClusterFolder folder, ClusterFolder::open_to_change(command));
   TRY(cluster::TrustRecord record, folder.read_trust());
   CHECKED(finish_authority(folder, record));
   TRY(const cluster::PrivateKey old, folder.load_authority(record));
@@ -108,7 +108,7 @@ Result<int> rotate_authority(const ParsedCommand& given) {
   if (auto record_written = folder.write_trust(record, fresh); !record_written)
     return tl::unexpected<Error>(std::move(record_written).error());
   CHECKED(put_in_place(folder.authority_file()));
-  if (given.json) {
+  if (command.json) {
     print_json(
         {{"authority", fresh.public_key().text()}, {"replaces", old.public_key().text()}, {"serial", record.serial}});
     return 0;
@@ -123,11 +123,11 @@ Result<int> rotate_authority(const ParsedCommand& given) {
 
 }  // namespace
 
-Result<int> rotate_cluster_key(const ParsedCommand& given) {
-  const std::string& what = given.words.front();
-  if (what == "node") return rotate_node(given);
-  if (what == "authority") return rotate_authority(given);
-  return fail(Code::invalid, fmt::format("'{}' is neither node nor authority", printable(what, 64)),
+Result<int> rotate_cluster_key(const ParsedCommand& command) {
+  const std::string& subject = command.words.front();
+  if (subject == "node") return rotate_node(command);
+  if (subject == "authority") return rotate_authority(command);
+  return fail(Code::invalid, fmt::format("'{}' is neither node nor authority", printable(subject, 64)),
               "warder cluster rotate node, or warder cluster rotate authority");
 }
 

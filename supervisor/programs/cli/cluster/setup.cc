@@ -72,14 +72,15 @@ Result<> expect_same_node(const ClusterFolder& folder, const NodeNames& names) {
               "give these names to print its request again, or move the folder away first");
 }
 
-Result<int> print_request(const ClusterFolder& folder, const NodeNames& names, const ParsedCommand& given, bool fresh) {
+Result<int> print_request(const ClusterFolder& folder, const NodeNames& names, const ParsedCommand& command,
+                          bool fresh) {
   TRY(const NodeKeys keys, read_node_keys(folder, ""));
   cluster::JoinRequest request;
   request.cluster = names.cluster;
   request.node = names.node;
   request.nats = keys.nats_public;
   TRY(const std::string line, cluster::make_join_request(request, keys.key, nullptr));
-  if (given.json) {
+  if (command.json) {
     print_json({{"node", names.node},
                 {"cluster", names.cluster},
                 {"key", keys.key.public_key().text()},
@@ -99,19 +100,19 @@ Result<int> print_request(const ClusterFolder& folder, const NodeNames& names, c
 
 }  // namespace
 
-Result<int> init_cluster(const ParsedCommand& given) {
+Result<int> init_cluster(const ParsedCommand& command) {
   NodeNames names;
-  TRY(names.cluster, name_flag(given, "name"));
-  TRY(names.node, name_flag(given, "node"));
-  TRY(ClusterFolder folder, ClusterFolder::open_to_change(given));
+  TRY(names.cluster, name_flag(command, "name"));
+  TRY(names.node, name_flag(command, "node"));
+  TRY(ClusterFolder folder, ClusterFolder::open_to_change(command));
   CHECKED(folder.expect_missing({"authority.key", "node.key", "node.key.next", "nats.seed", "nats.seed.next",
                                  "trust.record", "node.json", "nats.conf", kNatsNodesFile}));
-  TRY(const std::string configuration, node_configuration(folder, names, given));
+  TRY(const std::string configuration, node_configuration(folder, names, command));
   if (auto written = write_cluster(folder, names, configuration); !written) {
     folder.undo();
     return tl::unexpected<Error>(std::move(written).error().within("no cluster was made"));
   }
-  if (given.json) {
+  if (command.json) {
     TRY(const cluster::TrustRecord record, folder.read_trust());
     print_json({{"cluster", names.cluster},
                 {"node", names.node},
@@ -138,22 +139,22 @@ Result<int> init_cluster(const ParsedCommand& given) {
   return 0;
 }
 
-Result<int> join_cluster(const ParsedCommand& given) {
+Result<int> join_cluster(const ParsedCommand& command) {
   NodeNames names;
-  TRY(names.cluster, name_flag(given, "cluster"));
-  TRY(names.node, name_flag(given, "node"));
-  TRY(ClusterFolder folder, ClusterFolder::open_to_change(given));
+  TRY(names.cluster, name_flag(command, "cluster"));
+  TRY(names.node, name_flag(command, "node"));
+  TRY(ClusterFolder folder, ClusterFolder::open_to_change(command));
   if (folder.has("node.json")) {
     CHECKED(expect_same_node(folder, names));
-    return print_request(folder, names, given, false);
+    return print_request(folder, names, command, false);
   }
   CHECKED(folder.expect_missing({"node.key", "node.key.next", "nats.seed", "nats.seed.next", "nats.conf"}));
-  TRY(const std::string configuration, node_configuration(folder, names, given));
+  TRY(const std::string configuration, node_configuration(folder, names, command));
   if (auto written = write_node(folder, names, configuration); !written) {
     folder.undo();
     return tl::unexpected<Error>(std::move(written).error().within("no keys were made"));
   }
-  return print_request(folder, names, given, true);
+  return print_request(folder, names, command, true);
 }
 
 }  // namespace admin

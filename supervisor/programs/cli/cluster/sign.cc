@@ -36,16 +36,16 @@ Result<std::string> skill_content(const std::string& path, const std::string& na
 }
 
 // What is to be signed; empty for --withdraw. A policy or a file of definitions must be a JSON object.
-Result<std::string> rule_content(const ParsedCommand& given, const cluster::SignedRule& rule) {
-  if (given.has("withdraw") == given.has("file"))
+Result<std::string> rule_content(const ParsedCommand& command, const cluster::SignedRule& rule) {
+  if (command.has("withdraw") == command.has("file"))
     return fail(Code::invalid, "--file: give the file to sign, or --withdraw",
                 "for example --file /etc/warder/policies/strict.json");
-  if (given.has("withdraw")) return std::string();
-  const std::string path = given.value("file", "");
+  if (command.has("withdraw")) return std::string();
+  const std::string path = command.value("file", "");
   if (rule.kind == "skill") return skill_content(path, rule.name);
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (!file) return fail_path(errno, "read", path);
-  TRY(std::string text, read_whole(file.get(), cluster::kMaxRuleContent));
+  TRY(std::string text, read_complete(file.get(), cluster::kMaxRuleContent));
   const auto policy = parse_json_file(text);
   if (policy && policy->is_object()) return text;
   return fail(Code::invalid,
@@ -54,7 +54,7 @@ Result<std::string> rule_content(const ParsedCommand& given, const cluster::Sign
 }
 
 // One more than that of the rule in the folder, or the one of --serial. Errors: invalid: not larger than the last one.
-Result<int64_t> next_serial(const std::string& path, const ParsedCommand& given) {
+Result<int64_t> next_serial(const std::string& path, const ParsedCommand& command) {
   int64_t last = 0;
   auto text = cluster::read_trusted_file(path, cluster::kMaxRuleText);
   if (!text && text.error().code != Code::not_found) return tl::unexpected<Error>(std::move(text).error());
@@ -63,14 +63,14 @@ Result<int64_t> next_serial(const std::string& path, const ParsedCommand& given)
     if (!rule) return tl::unexpected<Error>(std::move(rule).error().within(path));
     last = rule->serial;
   }
-  if (!given.has("serial")) return last + 1;
-  const std::string asked = given.value("serial", "");
+  if (!command.has("serial")) return last + 1;
+  const std::string request = command.value("serial", "");
   int64_t serial = 0;
-  const auto read = std::from_chars(asked.data(), asked.data() + asked.size(), serial);
-  if (read.ec == std::errc() && read.ptr == asked.data() + asked.size() && serial > last &&
+  const auto read = std::from_chars(request.data(), request.data() + request.size(), serial);
+  if (read.ec == std::errc() && read.ptr == request.data() + request.size() && serial > last &&
       serial <= cluster::kMaxSerial)
     return serial;
-  return fail(Code::invalid, fmt::format("--serial: '{}' is not a number above {}", printable(asked, 32), last),
+  return fail(Code::invalid, fmt::format("--serial: '{}' is not a number above {}", printable(request, 32), last),
               "nodes take only a larger serial than that of the rule that they have");
 }
 
@@ -90,24 +90,24 @@ Result<> check_rule_name(const std::string& kind, const std::string& name) {
 
 }  // namespace
 
-Result<int> sign_cluster_rule(const ParsedCommand& given) {
+Result<int> sign_cluster_rule(const ParsedCommand& command) {
   cluster::SignedRule rule;
-  if (given.has("catalog") && given.has("skill"))
+  if (command.has("catalog") && command.has("skill"))
     return fail(Code::invalid, "--skill: a rule has a skill or tool definitions, not both",
                 "leave out one of the flags");
-  rule.kind = given.has("catalog") ? "catalog" : given.has("skill") ? "skill" : "policy";
-  rule.name = given.words.front();
+  rule.kind = command.has("catalog") ? "catalog" : command.has("skill") ? "skill" : "policy";
+  rule.name = command.words.front();
   CHECKED(check_rule_name(rule.kind, rule.name));
-  TRY(rule.content, rule_content(given, rule));
-  TRY(ClusterFolder folder, ClusterFolder::open_to_change(given));
+  TRY(rule.content, rule_content(command, rule));
+  TRY(ClusterFolder folder, ClusterFolder::open_to_change(command));
   TRY(const cluster::TrustRecord record, folder.read_trust());
   TRY(const cluster::PrivateKey authority, folder.load_authority(record));
   const std::string path = folder.file(rule.kind + "-" + rule.name + ".rule");
-  TRY(rule.serial, next_serial(path, given));
+  TRY(rule.serial, next_serial(path, command));
   rule.cluster = record.cluster;
   TRY(const std::string text, cluster::sign_rule(rule, authority));
   CHECKED(cluster::write_whole_file(path, text, 0644, Existing::replace));
-  if (given.json) {
+  if (command.json) {
     print_json({{rule.kind, rule.name}, {"serial", rule.serial}, {"withdrawn", rule.content.empty()}, {"file", path}});
     return 0;
   }

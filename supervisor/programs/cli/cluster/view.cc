@@ -56,12 +56,12 @@ Result<std::vector<Json>> list_cluster_nodes(const BusClient& warderd) {
 
 }  // namespace
 
-Result<int> run_nodes(const ParsedCommand& given) {
-  TRY(const BusClient warderd, BusClient::connect(given.bus));
+Result<int> run_nodes(const ParsedCommand& command) {
+  TRY(const BusClient warderd, BusClient::connect(command.bus));
   TRY(const Json own, warderd.properties(kPath, kCluster));
   CHECKED(check_standing(text(own, "State")));
   TRY(const auto nodes, list_cluster_nodes(warderd));
-  if (given.json) {
+  if (command.json) {
     print_json({{"State", text(own, "State")}, {"Self", text(own, "Self")}, {"Nodes", nodes}});
     return 0;
   }

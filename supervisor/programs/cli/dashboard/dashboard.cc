@@ -32,114 +32,115 @@ std::string host_name() {
   return ::gethostname(name, sizeof name - 1) == 0 && name[0] ? cli::for_terminal(name) : "THIS-MACHINE";
 }
 
-struct ListeningPlace {
+struct ListeningAddress {
   Fd socket;
   SiteAddress address;
-  std::string shown, file;  // shown: the address for the user; file: the socket's path, removed at the end
-  std::string tunnel;       // the ssh command for another machine
+  std::string displayed, file;  // shown: the address for the user; file: the socket's path, removed at the end
+  std::string tunnel;           // the ssh command for another machine
 };
 
-Result<ListeningPlace> listen_on_port(const std::string& asked) {
+Result<ListeningAddress> listen_on_port(const std::string& request) {
   uint16_t port = 0;
-  const char* end = asked.data() + asked.size();
-  if (auto [parsed, wrong] = std::from_chars(asked.data(), end, port); wrong != std::errc() || parsed != end)
-    return fail(Code::invalid, "--port: '" + asked + "' is not a port",
+  const char* end = request.data() + request.size();
+  if (auto [parsed, wrong] = std::from_chars(request.data(), end, port); wrong != std::errc() || parsed != end)
+    return fail(Code::invalid, "--port: '" + request + "' is not a port",
                 "give a number up to 65535; 0 takes a free port");
-  ListeningPlace place;
-  place.socket = Fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!place.socket) return fail_errno(errno, "socket");
+  ListeningAddress position;
+  position.socket = Fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!position.socket) return fail_errno(errno, "socket");
   const int yes = 1;
-  ::setsockopt(place.socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  ::setsockopt(position.socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   address.sin_port = htons(port);
   socklen_t size = sizeof address;
-  if (::bind(place.socket.get(), reinterpret_cast<const sockaddr*>(&address), size) < 0 ||
-      ::listen(place.socket.get(), kBacklog) < 0 ||
-      ::getsockname(place.socket.get(), reinterpret_cast<sockaddr*>(&address), &size) < 0)
+  if (::bind(position.socket.get(), reinterpret_cast<const sockaddr*>(&address), size) < 0 ||
+      ::listen(position.socket.get(), kBacklog) < 0 ||
+      ::getsockname(position.socket.get(), reinterpret_cast<sockaddr*>(&address), &size) < 0)
     return fail_errno(errno, fmt::format("listen on 127.0.0.1:{}", port));
-  place.address.host = fmt::format("127.0.0.1:{}", ntohs(address.sin_port));
-  place.address.key = random_hex(16);
-  place.shown = fmt::format("http://{}/{}/", place.address.host, place.address.key);
-  place.tunnel = fmt::format("ssh -L {0}:127.0.0.1:{0} {1}", ntohs(address.sin_port), host_name());
-  return place;
+  position.address.host = fmt::format("127.0.0.1:{}", ntohs(address.sin_port));
+  position.address.key = random_hex(16);
+  position.displayed = fmt::format("http://{}/{}/", position.address.host, position.address.key);
+  position.tunnel = fmt::format("ssh -L {0}:127.0.0.1:{0} {1}", ntohs(address.sin_port), host_name());
+  return position;
 }
 
-Result<ListeningPlace> listen_on_file(const std::string& file) {
+Result<ListeningAddress> listen_on_file(const std::string& file) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (file.size() >= sizeof address.sun_path)
     return fail(Code::invalid, "--unix: the path is too long",
                 fmt::format("at most {} bytes", sizeof address.sun_path - 1));
   file.copy(address.sun_path, file.size());
-  ListeningPlace place;
-  place.socket = Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!place.socket) return fail_errno(errno, "socket");
+  ListeningAddress position;
+  position.socket = Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!position.socket) return fail_errno(errno, "socket");
   const mode_t before = ::umask(0177);  // only for the socket's owner
-  const int bound = ::bind(place.socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  const int bound = ::bind(position.socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
   const int error = errno;
   ::umask(before);
   if (bound < 0 && error == EADDRINUSE)
     return fail(Code::invalid, "--unix: " + file + " exists already", "name another, or remove it");
-  if (bound < 0 || ::listen(place.socket.get(), kBacklog) < 0)
+  if (bound < 0 || ::listen(position.socket.get(), kBacklog) < 0)
     return fail_errno(bound < 0 ? error : errno, "--unix: " + file);
-  place.file = place.shown = file;
-  place.address.key = random_hex(16);
+  position.file = position.displayed = file;
+  position.address.key = random_hex(16);
   std::error_code ignored;  // a socket has just been bound at this path
-  place.tunnel =
+  position.tunnel =
       fmt::format("ssh -L {}:{} {}", kTunnelPort, std::filesystem::absolute(file, ignored).string(), host_name());
-  return place;
+  return position;
 }
 
 Task<> look_each_second(Loop& loop, Watch& watch) {
   for (;;) {
-    co_await watch.look();
+    co_await watch.inspect();
     co_await sleep_for(loop, kEvery);
   }
 }
 
-Task<> stop_when_told(Loop& loop, AsyncFd signals) {
+Task<> stop_on_request(Loop& loop, AsyncFd signals) {
   co_await signals.readable();
   loop.stop();
 }
 
-void print_start(const ListeningPlace& place, bool may_act, const ParsedCommand& given) {
-  const std::string path = "/" + place.address.key + "/";
-  if (given.json) {
-    print_json({{"address", place.shown}, {"path", path}, {"tunnel", place.tunnel}});
+void print_start(const ListeningAddress& position, bool may_act, const ParsedCommand& command) {
+  const std::string path = "/" + position.address.key + "/";
+  if (command.json) {
+    print_json({{"address", position.displayed}, {"path", path}, {"tunnel", position.tunnel}});
     return;
   }
   const std::string address =
-      place.file.empty() ? place.shown : fmt::format("http://127.0.0.1:{}{}", kTunnelPort, path);
-  std::string said = place.file.empty() ? "The dashboard is at " + address + " until you press Ctrl-C.\n"
-                                        : "The dashboard is at the socket " + place.file + " until you press Ctrl-C.\n";
-  said += may_act ? "Its page may do what you may: do not give the address to others.\n" : "Its page only reads.\n";
-  said += "From another machine: " + place.tunnel + "\nand there open " + address + "\n";
-  cli::print_text(stdout, said);
+      position.file.empty() ? position.displayed : fmt::format("http://127.0.0.1:{}{}", kTunnelPort, path);
+  std::string message = position.file.empty()
+                            ? "The dashboard is at " + address + " until you press Ctrl-C.\n"
+                            : "The dashboard is at the socket " + position.file + " until you press Ctrl-C.\n";
+  message += may_act ? "Its page may do what you may: do not give the address to others.\n" : "Its page only reads.\n";
+  message += "From another machine: " + position.tunnel + "\nand there open " + address + "\n";
+  cli::print_text(stdout, message);
 }
 
 }  // namespace
 
-Result<int> run_dashboard(const ParsedCommand& given) {
-  if (given.has("unix") && given.has("port"))
+Result<int> run_dashboard(const ParsedCommand& command) {
+  if (command.has("unix") && command.has("port"))
     return fail(Code::invalid, "--unix and --port exclude each other", "leave one out");
-  TRY(ListeningPlace place,
-      given.has("unix") ? listen_on_file(given.value("unix", "")) : listen_on_port(given.value("port", "0")));
+  TRY(ListeningAddress position,
+      command.has("unix") ? listen_on_file(command.value("unix", "")) : listen_on_port(command.value("port", "0")));
   Loop loop;
-  Watch watch(loop, given.bus);
-  const bool may_act = !given.has("read-only");
-  DashboardRequests requests(watch, {::getuid(), may_act, place.tunnel});
+  Watch watch(loop, command.bus);
+  const bool may_act = !command.has("read-only");
+  DashboardRequests requests(watch, {::getuid(), may_act, position.tunnel});
   TRY(AsyncFd signals, catch_ending_signals(loop));
-  auto handler = site(requests, place.address);
-  TRY(auto endpoint, http::Endpoint::open_for_tasks(loop, std::move(place.socket), std::move(handler)));
-  print_start(place, may_act, given);
+  auto handler = site(requests, position.address);
+  TRY(auto endpoint, http::Endpoint::open_for_tasks(loop, std::move(position.socket), std::move(handler)));
+  print_start(position, may_act, command);
   std::fflush(stdout);
   Scope tasks(loop);
   tasks.spawn(look_each_second(loop, watch));
-  tasks.spawn(stop_when_told(loop, std::move(signals)));
+  tasks.spawn(stop_on_request(loop, std::move(signals)));
   loop.run();
-  if (!place.file.empty()) ::unlink(place.file.c_str());
+  if (!position.file.empty()) ::unlink(position.file.c_str());
   return 0;
 }
 

@@ -28,19 +28,19 @@ DashboardAnswer bad_answer(const Error& error) {
 std::string_view parameter(std::string_view query, std::string_view name) {
   while (!query.empty()) {
     const size_t end = std::min(query.find('&'), query.size());
-    const std::string_view one = query.substr(0, end);
+    const std::string_view item = query.substr(0, end);
     query.remove_prefix(std::min(end + 1, query.size()));
-    if (one.size() > name.size() && one.starts_with(name) && one[name.size()] == '=')
-      return one.substr(name.size() + 1);
+    if (item.size() > name.size() && item.starts_with(name) && item[name.size()] == '=')
+      return item.substr(name.size() + 1);
   }
   return {};
 }
 
-std::optional<uint64_t> number_parameter(std::string_view query, std::string_view name, uint64_t most) {
+std::optional<uint64_t> number_parameter(std::string_view query, std::string_view name, uint64_t max) {
   const std::string_view text = parameter(query, name);
   uint64_t value = 0;
   const auto [parsed, wrong] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || wrong != std::errc() || parsed != text.data() + text.size() || value > most) return std::nullopt;
+  if (text.empty() || wrong != std::errc() || parsed != text.data() + text.size() || value > max) return std::nullopt;
   return value;
 }
 
@@ -86,18 +86,18 @@ std::optional<Watch::BusQuestion> question_for(const std::string& action, const 
 }  // namespace
 
 Json DashboardRequests::state() {
-  Json told = watch_.state();
-  for (const char* list : {"executions", "tenants"}) make_unknown_null(told[list]);
+  Json report = watch_.state();
+  for (const char* list : {"executions", "tenants"}) make_unknown_null(report[list]);
   Json names = Json::object();
   auto name = [&](const std::string& tenant) {
     if (const std::string user = names_.of_tenant(tenant); !user.empty()) names[tenant] = user;
   };
-  for (const Json& tenant : told["tenants"]) name(text(tenant, "Name"));
-  for (const Json& execution : told["executions"]) name(text(execution, "Tenant"));
-  told["names"] = std::move(names);
-  told["user"] = {
+  for (const Json& tenant : report["tenants"]) name(text(tenant, "Name"));
+  for (const Json& execution : report["executions"]) name(text(execution, "Tenant"));
+  report["names"] = std::move(names);
+  report["user"] = {
       {"uid", user_.uid}, {"name", names_.of_uid(user_.uid)}, {"may_act", user_.may_act}, {"tunnel", user_.tunnel}};
-  return told;
+  return report;
 }
 
 Task<DashboardAnswer> DashboardRequests::timeline(std::string query) {
@@ -138,10 +138,10 @@ Task<DashboardAnswer> DashboardRequests::execution(std::string query) {
   question.arguments = {"s", {id}};
   auto stored = co_await watch_.ask(question);
   if (!living && !stored) co_return bad_answer(living.error());
-  Json told = Json::object();
-  if (living) make_unknown_null(told["execution"] = std::move(*living));
-  if (stored) make_unknown_null(told["record"] = std::move(*stored));
-  co_return good_answer(std::move(told));
+  Json report = Json::object();
+  if (living) make_unknown_null(report["execution"] = std::move(*living));
+  if (stored) make_unknown_null(report["record"] = std::move(*stored));
+  co_return good_answer(std::move(report));
 }
 
 Task<DashboardAnswer> DashboardRequests::output(std::string query) {
@@ -158,9 +158,9 @@ Task<DashboardAnswer> DashboardRequests::output(std::string query) {
   const uint64_t size = number(element(*answer, 1));
   const bool ended = element(*answer, 2) == true;
   const bool last = ended && *offset + bytes.size() >= size;
-  const size_t taken = last ? bytes.size() : whole_utf8_prefix(bytes);
-  co_return good_answer({{"text", cli::for_terminal(std::string_view(bytes).substr(0, taken))},
-                         {"next", *offset + taken},
+  const size_t used = last ? bytes.size() : whole_utf8_prefix(bytes);
+  co_return good_answer({{"text", cli::for_terminal(std::string_view(bytes).substr(0, used))},
+                         {"next", *offset + used},
                          {"size", size},
                          {"ended", ended}});
 }

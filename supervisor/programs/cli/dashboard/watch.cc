@@ -29,11 +29,11 @@ Json first_of(std::vector<Json> rows) {
 }  // namespace
 
 Watch::Watch(Loop& loop, const std::string& bus) : loop_(loop) {
-  const char* asked = std::getenv("WARDER_BUS");
+  const char* requested = std::getenv("WARDER_BUS");
   if (!bus.empty()) {
     buses_ = {bus};
-  } else if (asked) {
-    buses_ = {asked};
+  } else if (requested) {
+    buses_ = {requested};
   } else {
     buses_ = {"system", "session"};
   }
@@ -64,15 +64,15 @@ Result<> Watch::connect() {
 }
 
 Task<Result<Json>> Watch::call(BusQuestion question) {
-  sd_bus_message* made = nullptr;
-  int r = sd_bus_message_new_method_call(line_->connection->get(), &made, "org.warder.Warder1", question.path.c_str(),
-                                         question.interface.c_str(), question.member.c_str());
+  sd_bus_message* created = nullptr;
+  int r = sd_bus_message_new_method_call(line_->connection->get(), &created, "org.warder.Warder1",
+                                         question.path.c_str(), question.interface.c_str(), question.member.c_str());
   if (r < 0) co_return fail_errno(-r, fmt::format("call {}", question.member));
-  bus::MessagePtr message(made);
-  sd_bus_message_set_auto_start(made, 0);
+  bus::MessagePtr message(created);
+  sd_bus_message_set_auto_start(created, 0);
   const bool person = question.authenticates == Authenticates::yes;
-  sd_bus_message_set_allow_interactive_authorization(made, person ? 1 : 0);
-  r = append_arguments(made, question.arguments);
+  sd_bus_message_set_allow_interactive_authorization(created, person ? 1 : 0);
+  r = append_arguments(created, question.arguments);
   if (r < 0) co_return fail_errno(-r, fmt::format("call {}", question.member));
   const std::chrono::seconds patience = person ? kPersonPatience : kPatience;
   CO_TRY(bus::MessagePtr answer, co_await line_->connection->call(std::move(message), patience));
@@ -136,18 +136,18 @@ Task<Result<Json>> Watch::ask_all() {
   co_return Json();
 }
 
-Task<> Watch::look() {
+Task<> Watch::inspect() {
   auto connected = connect();
-  Result<Json> looked;
+  Result<Json> checked;
   if (connected) {
     Task<Result<Json>> work = ask_all();
-    looked = co_await run(line_, std::move(work));
+    checked = co_await run(line_, std::move(work));
   } else {
-    looked = tl::unexpected<Error>(std::move(connected).error());
+    checked = tl::unexpected<Error>(std::move(connected).error());
   }
   problem_.clear();
-  if (looked) co_return;
-  problem_ = "warderd does not answer: " + looked.error().what;
+  if (checked) co_return;
+  problem_ = "warderd does not answer: " + checked.error().what;
   manager_ = approvals_ = servers_ = nullptr;
   approvals_problem_.clear();
   servers_problem_.clear();
@@ -158,14 +158,14 @@ Task<> Watch::look() {
 }
 
 Json Watch::state() const {
-  Json told = {{"now", now_ms()}, {"executions", executions_}, {"tenants", tenants_}};
-  if (!problem_.empty()) told["problem"] = problem_;
-  if (!approvals_problem_.empty()) told["approvals_problem"] = approvals_problem_;
-  if (manager_.is_object()) told["manager"] = manager_;
-  if (approvals_.is_array()) told["approvals"] = approvals_;
-  if (!servers_problem_.empty()) told["servers_problem"] = servers_problem_;
-  if (servers_.is_array()) told["servers"] = servers_;
-  return told;
+  Json report = {{"now", now_ms()}, {"executions", executions_}, {"tenants", tenants_}};
+  if (!problem_.empty()) report["problem"] = problem_;
+  if (!approvals_problem_.empty()) report["approvals_problem"] = approvals_problem_;
+  if (manager_.is_object()) report["manager"] = manager_;
+  if (approvals_.is_array()) report["approvals"] = approvals_;
+  if (!servers_problem_.empty()) report["servers_problem"] = servers_problem_;
+  if (servers_.is_array()) report["servers"] = servers_;
+  return report;
 }
 
 }  // namespace admin

@@ -20,7 +20,7 @@ class Watch {
   Watch(const Watch&) = delete;
 
   // Asks the daemon. Done when the daemon has answered, or after 5 seconds without one of its answers.
-  Task<> look();
+  Task<> inspect();
   // {now, problem?, manager?, executions, tenants, approvals?, approvals_problem?, servers?,
   // servers_problem?}. `now` is in milliseconds since
   // 1970; other values are as D-Bus has them. Executions have no Receipt: they are many, and it is long.

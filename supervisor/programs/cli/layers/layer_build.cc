@@ -80,7 +80,7 @@ std::string upgraded_package(std::string_view output) {
 Result<std::string> requirements_in(const std::string& path) {
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file) return fail_errno(errno, "open " + path, errno == ENOENT ? Code::not_found : Code::denied);
-  auto text = read_whole(file.get(), kMaxRequirementBytes);
+  auto text = read_complete(file.get(), kMaxRequirementBytes);
   if (!text) return tl::unexpected<Error>(std::move(text).error().within(path));
   return read_requirements(*text);
 }
@@ -123,17 +123,17 @@ Result<> LayerBuild::put(const std::string& path, const std::string& folder, con
   if (!S_ISREG(status.st_mode)) return fail(Code::invalid, path + ": not a regular file");
   if (static_cast<uint64_t>(status.st_size) > kMaxArchiveBytes)
     return fail(Code::exhausted, fmt::format("{}: more than {} GiB", path, kMaxArchiveBytes >> 30));
-  TRY(const RelativePath place, RelativePath::parse(name));
+  TRY(const RelativePath relative_path, RelativePath::parse(name));
   TRY(const Fd parent, open_without_links(folder, O_RDONLY | O_DIRECTORY));
-  auto target = open_beneath(parent.get(), place, O_WRONLY | O_CREAT | O_EXCL, 0644);
+  auto target = open_beneath(parent.get(), relative_path, O_WRONLY | O_CREAT | O_EXCL, 0644);
   if (!target) return tl::unexpected<Error>(std::move(target).error().within(path));
   if (::fchmod(target->get(), 0644) < 0) return fail_errno(errno, "chmod " + name);
-  for (uint64_t left = static_cast<uint64_t>(status.st_size); left > 0;) {
-    const ssize_t sent = ::sendfile(target->get(), source.get(), nullptr, std::min<uint64_t>(left, 1 << 30));
+  for (uint64_t remaining = static_cast<uint64_t>(status.st_size); remaining > 0;) {
+    const ssize_t sent = ::sendfile(target->get(), source.get(), nullptr, std::min<uint64_t>(remaining, 1 << 30));
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0) return fail_errno(errno, "copy " + path);
     if (sent == 0) return fail(Code::unavailable, path + ": changed while it was read");
-    left -= static_cast<uint64_t>(sent);
+    remaining -= static_cast<uint64_t>(sent);
   }
   return {};
 }

@@ -23,7 +23,7 @@ using layers::NamedLayer;
 
 constexpr size_t kShownHash = 12, kShownOffers = 8;
 
-std::string folder_of(const ParsedCommand& given) { return given.value("state", "/var/lib/warder") + "/layers"; }
+std::string folder_of(const ParsedCommand& command) { return command.value("state", "/var/lib/warder") + "/layers"; }
 
 std::string utc_now() {
   const std::time_t now = std::time(nullptr);
@@ -37,9 +37,10 @@ std::string utc_now() {
 std::string offers_text(const NamedLayer& layer) {
   std::vector<std::string> names = layer.offers.python;
   names.insert(names.end(), layer.offers.node.begin(), layer.offers.node.end());
-  const size_t shown = std::min(names.size(), kShownOffers);
-  std::string text = fmt::format("{}", fmt::join(names.begin(), names.begin() + static_cast<ptrdiff_t>(shown), ", "));
-  if (names.size() > shown) text += fmt::format(" and {} more", names.size() - shown);
+  const size_t shown_count = std::min(names.size(), kShownOffers);
+  std::string text =
+      fmt::format("{}", fmt::join(names.begin(), names.begin() + static_cast<ptrdiff_t>(shown_count), ", "));
+  if (names.size() > shown_count) text += fmt::format(" and {} more", names.size() - shown_count);
   return text.empty() ? "-" : text;
 }
 
@@ -66,45 +67,46 @@ std::vector<std::string> split_words(const std::vector<std::string>& values) {
   return words;
 }
 
-Result<> gather(const ParsedCommand& given, LayerBuild& build) {
-  const auto debs = split_words(given.values("deb"));
-  if (debs.empty() && !given.has("wheels") && !given.has("requirements") && !given.has("npm"))
+Result<> gather(const ParsedCommand& command, LayerBuild& build) {
+  const auto debs = split_words(command.values("deb"));
+  if (debs.empty() && !command.has("wheels") && !command.has("requirements") && !command.has("npm"))
     return fail(Code::invalid, "no packages: give --deb, --wheels, --requirements or --npm",
                 "for example: warder layer build data --deb python3-pandas,python3-matplotlib");
-  if (given.has("index") && !given.has("requirements")) return fail(Code::invalid, "--index: only with --requirements");
-  if (given.has("registry") && !given.has("npm")) return fail(Code::invalid, "--registry: only with --npm");
+  if (command.has("index") && !command.has("requirements"))
+    return fail(Code::invalid, "--index: only with --requirements");
+  if (command.has("registry") && !command.has("npm")) return fail(Code::invalid, "--registry: only with --npm");
   if (!debs.empty()) CHECKED(build.add_debs(debs));
-  if (given.has("wheels")) CHECKED(build.add_wheels(given.value("wheels", "")));
-  if (given.has("requirements"))
-    CHECKED(build.add_requirements(given.value("requirements", ""), given.value("index", "")));
-  for (const auto& file : given.values("npm")) CHECKED(build.add_npm(file, given.value("registry", "")));
+  if (command.has("wheels")) CHECKED(build.add_wheels(command.value("wheels", "")));
+  if (command.has("requirements"))
+    CHECKED(build.add_requirements(command.value("requirements", ""), command.value("index", "")));
+  for (const auto& file : command.values("npm")) CHECKED(build.add_npm(file, command.value("registry", "")));
   return {};
 }
 
 }  // namespace
 
-Result<int> build_layer(const ParsedCommand& given) {
+Result<int> build_layer(const ParsedCommand& command) {
   if (::geteuid() != 0) return fail(Code::denied, "only root can build layers", "sudo warder layer build ...");
-  NamedLayer what;
-  what.name = given.words.front();
-  if (!layers::is_layer_name(what.name))
-    return fail(Code::invalid, fmt::format("'{}' is not the name of a layer", what.name),
+  NamedLayer named_layer;
+  named_layer.name = command.words.front();
+  if (!layers::is_layer_name(named_layer.name))
+    return fail(Code::invalid, fmt::format("'{}' is not the name of a layer", named_layer.name),
                 "1 to 64 of a-z, 0-9, '-', '_' and '.', not starting with a dot");
   TRY(LayerBuild build, LayerBuild::begin());
-  CHECKED(gather(given, build));
-  what.built = utc_now();
-  what.python = layers::python_of_usr();
+  CHECKED(gather(command, build));
+  named_layer.built = utc_now();
+  named_layer.python = layers::python_of_usr();
   TRY(const LayerBuild::Unpacked unpacked, build.unpack());
   cli::print_text(stderr, unpacked.notes);
-  TRY(what.sources, build.archives());
-  TRY(LayerStore store, LayerStore::open_to_change(folder_of(given)));
-  const auto former = store.find(what.name);
-  TRY(const NamedLayer layer, store.add(std::move(what), unpacked.tree.get()));
+  TRY(named_layer.sources, build.archives());
+  TRY(LayerStore store, LayerStore::open_to_change(folder_of(command)));
+  const auto former = store.find(named_layer.name);
+  TRY(const NamedLayer layer, store.add(std::move(named_layer), unpacked.tree.get()));
   const bool is_same = former && former->hash == layer.hash;
-  if (given.json) {
-    Json told = layer_json(layer);
-    told["changed"] = !is_same;
-    print_json(told);
+  if (command.json) {
+    Json report = layer_json(layer);
+    report["changed"] = !is_same;
+    print_json(report);
     return 0;
   }
   cli::print_text(stdout, fmt::format("{}: {}{}, {} packages, {} files, {}: {}\n", layer.name,
@@ -118,17 +120,17 @@ Result<int> build_layer(const ParsedCommand& given) {
   return 0;
 }
 
-Result<int> list_layers(const ParsedCommand& given) {
+Result<int> list_layers(const ParsedCommand& command) {
   std::vector<NamedLayer> all;
-  const auto store = LayerStore::open(folder_of(given));
+  const auto store = LayerStore::open(folder_of(command));
   if (!store && store.error().code != Code::not_found) return tl::unexpected<Error>(store.error());
   if (store) {
     TRY(all, store->list());
   }
-  if (given.json) {
-    Json told = Json::array();
-    for (const auto& layer : all) told.push_back(layer_json(layer));
-    print_json(told);
+  if (command.json) {
+    Json report = Json::array();
+    for (const auto& layer : all) report.push_back(layer_json(layer));
+    print_json(report);
     return 0;
   }
   std::vector<Line> lines;
@@ -145,39 +147,39 @@ Result<int> list_layers(const ParsedCommand& given) {
   return 0;
 }
 
-Result<int> verify_layers(const ParsedCommand& given) {
-  TRY(const LayerStore store, LayerStore::open(folder_of(given)));
-  std::vector<std::string> names = given.words;
+Result<int> verify_layers(const ParsedCommand& command) {
+  TRY(const LayerStore store, LayerStore::open(folder_of(command)));
+  std::vector<std::string> names = command.words;
   if (names.empty()) {
     TRY(const auto all, store.list());
     for (const auto& layer : all) names.push_back(layer.name);
   }
   bool is_good = true;
-  Json told = Json::array();
+  Json report = Json::array();
   for (const auto& name : names) {
     TRY(const NamedLayer layer, store.find(name));
-    const auto checked = store.check(layer.hash, layers::CheckDepth::whole);
+    const auto checked = store.check(layer.hash, layers::CheckDepth::full);
     is_good = is_good && checked;
-    told.push_back({{"name", name}, {"hash", layer.hash}, {"good", checked.has_value()}});
-    if (!checked) told.back()["problem"] = checked.error().what;
-    if (!given.json)
+    report.push_back({{"name", name}, {"hash", layer.hash}, {"good", checked.has_value()}});
+    if (!checked) report.back()["problem"] = checked.error().what;
+    if (!command.json)
       cli::print_text(checked ? stdout : stderr,
                       fmt::format("{}: {}\n", name, checked ? "as it was built" : checked.error().what));
   }
-  if (given.json) print_json(told);
+  if (command.json) print_json(report);
   return is_good ? 0 : 1;
 }
 
-Result<int> remove_layers(const ParsedCommand& given) {
-  TRY(LayerStore store, LayerStore::open_to_change(folder_of(given)));
-  Json told = Json::array();
-  for (const auto& name : given.words) {
+Result<int> remove_layers(const ParsedCommand& command) {
+  TRY(LayerStore store, LayerStore::open_to_change(folder_of(command)));
+  Json report = Json::array();
+  for (const auto& name : command.words) {
     auto removed = store.remove(name);
     if (!removed) return tl::unexpected<Error>(std::move(removed).error().within(name));
-    told.push_back({{"name", name}, {"removed", true}});
-    if (!given.json) cli::print_text(stdout, fmt::format("{}: removed\n", name));
+    report.push_back({{"name", name}, {"removed", true}});
+    if (!command.json) cli::print_text(stdout, fmt::format("{}: removed\n", name));
   }
-  if (given.json) print_json(told);
+  if (command.json) print_json(report);
   return 0;
 }
 

@@ -25,8 +25,8 @@ const Json kNoObject = Json::object();
 
 const Json& object_in(const Json& of, const char* key) {
   if (!of.is_object()) return kNoObject;
-  const auto found = of.find(key);
-  return found != of.end() && found->is_object() ? *found : kNoObject;
+  const auto it = of.find(key);
+  return it != of.end() && it->is_object() ? *it : kNoObject;
 }
 
 // A name that warderd allows, from any text.
@@ -47,11 +47,11 @@ std::string base_name(const std::string& path) { return path.substr(path.rfind('
 
 // A word of a command line that a person may copy into a shell: no character of it acts there.
 std::string shell_word(const std::string& text) {
-  const std::string shown = printable(text, 200);
+  const std::string display_text = printable(text, 200);
   constexpr char kPlain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@%+=,";
-  if (!shown.empty() && shown.find_first_not_of(kPlain) == shown.npos) return shown;
+  if (!display_text.empty() && display_text.find_first_not_of(kPlain) == display_text.npos) return display_text;
   std::string quoted = "'";
-  for (const char c : shown) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  for (const char c : display_text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + "'";
 }
 
@@ -61,16 +61,17 @@ bool is_below_usr(const std::string& real) { return real.starts_with("/usr/"); }
 
 class EntryReader {
  public:
-  EntryReader(const Json& given, const ImportSurroundings& surroundings) : given_(given), surroundings_(surroundings) {}
+  EntryReader(const Json& params, const ImportSurroundings& surroundings)
+      : config_(params), surroundings_(surroundings) {}
 
   ClientServer read(const std::string& name, const std::string& from) {
     server_.name = allowed_name_of(name);
     server_.from = from;
     server_.entry = Json::object();
     if (server_.name != name) server_.notes.push_back(fmt::format("its name was '{}'", printable(name, 64)));
-    if (given_.contains("command")) {
+    if (config_.contains("command")) {
       read_command();
-    } else if (given_.contains("url")) {
+    } else if (config_.contains("url")) {
       read_url();
     } else {
       server_.obstacles.push_back("it has neither a command nor a URL");
@@ -125,7 +126,7 @@ class EntryReader {
   }
 
   void read_pairs(const char* from, const char* to) {
-    for (const auto& [key, value] : object_in(given_, from).items()) {
+    for (const auto& [key, value] : object_in(config_, from).items()) {
       if (value.is_string()) {
         server_.entry[to][key] = expanded(value.get<std::string>());
       } else if (value.is_number() || value.is_boolean()) {
@@ -137,19 +138,19 @@ class EntryReader {
   }
 
   void read_url() {
-    const std::string type = text_member(given_, "type");
+    const std::string type = text_member(config_, "type");
     if (type == "sse" || type == "ws")
       obstacle("it speaks " + type + ", and Warder only Streamable HTTP: ask for its newer URL");
-    server_.entry["url"] = expanded(text_member(given_, "url"));
+    server_.entry["url"] = expanded(text_member(config_, "url"));
     read_pairs("headers", "headers");
     server_.notes.push_back("it needs a network of the service: warder servers add NAME URL --open-network");
   }
 
   void read_command() {
-    const std::string command = expanded(text_member(given_, "command"));
+    const std::string command = expanded(text_member(config_, "command"));
     std::vector<std::string> arguments;
-    const auto list = given_.find("args");
-    if (list != given_.end() && list->is_array())
+    const auto list = config_.find("args");
+    if (list != config_.end() && list->is_array())
       for (const Json& word : *list) {
         if (word.is_string()) {
           arguments.push_back(expanded(word.get<std::string>()));
@@ -169,7 +170,7 @@ class EntryReader {
                            printable(real, 200), shell_word(folder_of(real))));
     }
     for (const auto& word : arguments) judge_path(word);
-    if (const std::string folder = text_member(given_, "cwd"); !folder.empty())
+    if (const std::string folder = text_member(config_, "cwd"); !folder.empty())
       server_.notes.push_back(
           fmt::format("its folder {} was left out: it gets a private folder, /workspace; --folder names "
                       "another",
@@ -225,7 +226,7 @@ class EntryReader {
     }
   }
 
-  const Json& given_;
+  const Json& config_;
   const ImportSurroundings& surroundings_;
   ClientServer server_;
 };
@@ -274,12 +275,13 @@ Result<std::vector<ClientServer>> read_client_servers(std::string_view text, con
   read_all(object_in(object_in(*document, "mcp"), "servers"), "", surroundings, all);
   for (const auto& [project, settings] : object_in(*document, "projects").items())
     read_all(object_in(settings, "mcpServers"), project, surroundings, all);
-  const bool known = document->is_object() && (document->contains("mcpServers") || document->contains("servers") ||
-                                               document->contains("mcp") || document->contains("projects"));
+  const bool has_servers =
+      document->is_object() && (document->contains("mcpServers") || document->contains("servers") ||
+                                document->contains("mcp") || document->contains("projects"));
   if (all.size() > kMaxClientServers)
     return fail(Code::exhausted, fmt::format("it has more than {} servers", kMaxClientServers),
                 "copy those to add into a file of its own, below `mcpServers`");
-  if (!known)
+  if (!has_servers)
     return fail(Code::invalid, "it has neither `mcpServers` nor `servers`",
                 "name a file of Claude Code, Claude Desktop, Cursor or VS Code");
   return all;
@@ -299,7 +301,7 @@ Result<ClientText> read_client_text(const std::string& path) {
   struct stat status {};
   if (::fstat(file.get(), &status) < 0) return fail_errno(errno, path);
   if (!S_ISREG(status.st_mode)) return fail(Code::invalid, path + ": not a regular file");
-  auto text = read_whole(file.get(), kMaxClientFile);
+  auto text = read_complete(file.get(), kMaxClientFile);
   if (!text) return tl::unexpected<Error>(std::move(text).error().within(path));
   return ClientText{*std::move(text), status.st_uid};
 }

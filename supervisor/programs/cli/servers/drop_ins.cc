@@ -29,7 +29,7 @@ constexpr size_t kMaxDropIn = 1 << 20;  // bytes
 Result<std::string> read_text_file(const std::string& path) {
   Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW));
   if (!file) return fail_errno(errno, "open " + path, errno == ENOENT ? Code::not_found : Code::internal);
-  return read_whole(file.get(), kMaxDropIn);
+  return read_complete(file.get(), kMaxDropIn);
 }
 
 bool holds_texts(const Json& document, const std::string& name) {
@@ -48,15 +48,15 @@ Result<std::optional<gid_t>> daemon_group(const Options& options) {
 }
 
 Result<> replace_text_file(const std::string& path, const std::string& text, mode_t mode, std::optional<gid_t> group) {
-  const std::filesystem::path whole(path);
+  const std::filesystem::path full(path);
   // A name that begins with a dot is no drop-in yet.
-  std::string temporary = whole.parent_path() / ("." + whole.filename().string() + ".XXXXXX");
+  std::string temporary = full.parent_path() / ("." + full.filename().string() + ".XXXXXX");
   Fd file(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!file)
     return fail_errno(errno, "write " + path, errno == EACCES || errno == EROFS ? Code::denied : Code::internal);
-  const auto undone = [&temporary, &path](int error, const char* what) {
+  const auto undone = [&temporary, &path](int error, const char* kind) {
     ::unlink(temporary.c_str());
-    return fail_errno(error, fmt::format("{} {}", what, path));
+    return fail_errno(error, fmt::format("{} {}", kind, path));
   };
   size_t written = 0;
   while (written < text.size()) {
@@ -72,10 +72,10 @@ Result<> replace_text_file(const std::string& path, const std::string& text, mod
   return {};
 }
 
-ServerDropIns ServerDropIns::read(const ParsedCommand& given) {
+ServerDropIns ServerDropIns::read(const ParsedCommand& command) {
   Flags flags;
-  flags.config = given.value("config", "");
-  flags.policies = fmt::format("{}", fmt::join(given.values("policies"), ":"));
+  flags.config = command.value("config", "");
+  flags.policies = fmt::format("{}", fmt::join(command.values("policies"), ":"));
   ServerDropIns all;
   all.invocation_ = configuration::invocation_of(std::move(flags));
   all.document_ = configuration::ConfigurationDocument::read(all.invocation_, all.notes_.problems);
@@ -92,7 +92,8 @@ bool ServerDropIns::has(const std::string& name) const {
 
 std::string ServerDropIns::file_of(const std::string& name) const { return folder_ + "/50-server-" + name + ".json"; }
 
-Result<upstream::ServerConfig> ServerDropIns::check(const std::string& name, const Json& entry, NameTaken taken) const {
+Result<upstream::ServerConfig> ServerDropIns::check(const std::string& name, const Json& entry,
+                                                    NameConflict on_conflict) const {
   if (folder_.empty())
     return fail(Code::invalid, "this user has no folder for a configuration: HOME is not set", "give --config FILE");
   if (!problems().empty())
@@ -103,15 +104,15 @@ Result<upstream::ServerConfig> ServerDropIns::check(const std::string& name, con
   if (!read) {
     // The command line has the name, and not the place in a file.
     Error& wrong = read.error();
-    if (const std::string place = "servers." + name + ": "; wrong.what.starts_with(place))
-      wrong.what = "'" + printable(name, 64) + "': " + wrong.what.substr(place.size());
+    if (const std::string path = "servers." + name + ": "; wrong.what.starts_with(path))
+      wrong.what = "'" + printable(name, 64) + "': " + wrong.what.substr(path.size());
     return tl::unexpected<Error>(std::move(wrong));
   }
   const Json& before = document_.merged();
   const bool configured = before.contains("servers") && before["servers"].contains(name);
   if (has(name) || configured) {
     const std::string file = document_.file_of("servers." + name);
-    if (taken == NameTaken::refuse)
+    if (on_conflict == NameConflict::refuse)
       return fail(Code::invalid, fmt::format("a server is named '{}' already", name),
                   "choose another name, or replace it: --replace");
     if (!configured || file != file_of(name))

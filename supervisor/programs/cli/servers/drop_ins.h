@@ -13,12 +13,12 @@
 
 namespace admin {
 
-enum class NameTaken { refuse, replace };
+enum class NameConflict { refuse, replace };
 
 class ServerDropIns {
  public:
   // Reads the configuration. It may have mistakes: problems().
-  static ServerDropIns read(const ParsedCommand& given);
+  static ServerDropIns read(const ParsedCommand& command);
 
   const configuration::Invocation& invocation() const { return invocation_; }
   const Options& options() const { return options_; }  // of the keys without a mistake
@@ -30,7 +30,7 @@ class ServerDropIns {
   std::string file_of(const std::string& name) const;
 
   // Checks the entry as warderd would read it. Returns the server.
-  Result<upstream::ServerConfig> check(const std::string& name, const Json& entry, NameTaken taken) const;
+  Result<upstream::ServerConfig> check(const std::string& name, const Json& entry, NameConflict on_conflict) const;
   // Writes the file in one step. A file with variables or headers can be read by root and the daemon only. Returns the
   // former text of the file, for restore().
   Result<std::optional<std::string>> write(const std::string& name, const Json& entry);

@@ -19,13 +19,14 @@ namespace admin {
 namespace {
 
 // The servers of --only, or all. Errors: not_found: a name of --only.
-Result<std::vector<ClientServer>> chosen_servers(const ParsedCommand& given, std::vector<ClientServer> all) {
-  const auto only = given.values("only");
+Result<std::vector<ClientServer>> chosen_servers(const ParsedCommand& command, std::vector<ClientServer> all) {
+  const auto only = command.values("only");
   if (only.empty()) return all;
   for (const auto& name : only)
-    if (std::none_of(all.begin(), all.end(), [&name](const auto& one) { return one.name == name; }))
+    if (std::none_of(all.begin(), all.end(), [&name](const auto& item) { return item.name == name; }))
       return fail(Code::not_found, "the file has no server named '" + name + "'", "leave out --only to see them all");
-  std::erase_if(all, [&only](const auto& one) { return std::find(only.begin(), only.end(), one.name) == only.end(); });
+  std::erase_if(all,
+                [&only](const auto& item) { return std::find(only.begin(), only.end(), item.name) == only.end(); });
   return all;
 }
 
@@ -38,7 +39,7 @@ void check_entries(const ServerDropIns& files, std::vector<ClientServer>& server
       continue;
     }
     if (!server.obstacles.empty()) continue;
-    if (const auto checked = files.check(server.name, server.entry, NameTaken::refuse); !checked)
+    if (const auto checked = files.check(server.name, server.entry, NameConflict::refuse); !checked)
       server.obstacles.push_back(checked.error().what +
                                  (checked.error().hint.empty() ? "" : " (" + checked.error().hint + ")"));
   }
@@ -51,10 +52,11 @@ std::string shown_command(const ClientServer& server) {
   return line;
 }
 
-Json told_server(const ClientServer& server) {
-  Json one = {{"name", server.name}, {"entry", server.entry}, {"obstacles", server.obstacles}, {"notes", server.notes}};
-  if (!server.from.empty()) one["project"] = server.from;
-  return one;
+Json reported_server(const ClientServer& server) {
+  Json item = {
+      {"name", server.name}, {"entry", server.entry}, {"obstacles", server.obstacles}, {"notes", server.notes}};
+  if (!server.from.empty()) item["project"] = server.from;
+  return item;
 }
 
 void print_plan(const std::vector<ClientServer>& servers) {
@@ -74,8 +76,8 @@ void print_plan(const std::vector<ClientServer>& servers) {
 }
 
 // A closed input or any other word than yes is a no.
-bool is_confirmed(const ParsedCommand& given, size_t count) {
-  if (given.has("yes")) return true;
+bool is_confirmed(const ParsedCommand& command, size_t count) {
+  if (command.has("yes")) return true;
   if (!::isatty(STDIN_FILENO)) {
     cli::print_text(stderr, "nothing was added: --yes adds them without a question\n");
     return false;
@@ -88,8 +90,9 @@ bool is_confirmed(const ParsedCommand& given, size_t count) {
 }
 
 // An ordinary user adds servers only to the own daemon.
-bool has_own_daemon(const ParsedCommand& given) {
-  return ::geteuid() == 0 || given.has("config") || cli::find_socket(given.socket).source == cli::SocketSource::user;
+bool has_own_daemon(const ParsedCommand& command) {
+  return ::geteuid() == 0 || command.has("config") ||
+         cli::find_socket(command.socket).source == cli::SocketSource::user;
 }
 
 void print_for_administrator(const std::vector<ClientServer>& servers) {
@@ -105,42 +108,42 @@ void print_for_administrator(const std::vector<ClientServer>& servers) {
 
 }  // namespace
 
-Result<int> import_servers(const ParsedCommand& given) {
-  const std::string& path = given.words.front();
+Result<int> import_servers(const ParsedCommand& command) {
+  const std::string& path = command.words.front();
   TRY(const ClientText file, read_client_text(path));
   auto read = read_client_servers(file.text, ImportSurroundings::here(file.owner));
   if (!read) return tl::unexpected<Error>(std::move(read).error().within(path));
-  TRY(auto servers, chosen_servers(given, *std::move(read)));
-  const ServerDropIns files = ServerDropIns::read(given);
-  if (has_own_daemon(given)) CHECKED(check_daemons_files(given, RunningDaemon::find(given), files));
+  TRY(auto servers, chosen_servers(command, *std::move(read)));
+  const ServerDropIns files = ServerDropIns::read(command);
+  if (has_own_daemon(command)) CHECKED(check_daemons_files(command, RunningDaemon::find(command), files));
   check_entries(files, servers);
-  if (given.json) {
-    Json told = Json::array();
-    for (const auto& server : servers) told.push_back(told_server(server));
-    print_json(told);
+  if (command.json) {
+    Json report = Json::array();
+    for (const auto& server : servers) report.push_back(reported_server(server));
+    print_json(report);
   } else {
     print_plan(servers);
   }
   const auto usable = static_cast<size_t>(
-      std::count_if(servers.begin(), servers.end(), [](const auto& one) { return one.obstacles.empty(); }));
+      std::count_if(servers.begin(), servers.end(), [](const auto& item) { return item.obstacles.empty(); }));
   if (usable == 0) {
-    if (!given.json) cli::print_text(stderr, "the file has no server that can be added\n");
+    if (!command.json) cli::print_text(stderr, "the file has no server that can be added\n");
     return 1;
   }
-  if (!has_own_daemon(given)) {
+  if (!has_own_daemon(command)) {
     print_for_administrator(servers);
     return 0;
   }
-  if (given.json && !given.has("yes")) return 0;
-  if (!is_confirmed(given, usable)) return 1;
+  if (command.json && !command.has("yes")) return 0;
+  if (!is_confirmed(command, usable)) return 1;
   int status = 0;
   for (const auto& server : servers) {
     if (!server.obstacles.empty()) continue;
-    const auto added = add_entry(given, server.name, server.entry, NameTaken::refuse);
-    const auto one = added ? report_added(given, *added) : Result<int>(tl::unexpected<Error>(added.error()));
-    if (!one)
-      cli::print_text(stderr, server.name + ": " + one.error().what + "\n");  // the others are added all the same
-    status = std::max(status, one ? *one : 1);
+    const auto added = add_entry(command, server.name, server.entry, NameConflict::refuse);
+    const auto item = added ? report_added(command, *added) : Result<int>(tl::unexpected<Error>(added.error()));
+    if (!item)
+      cli::print_text(stderr, server.name + ": " + item.error().what + "\n");  // the others are added all the same
+    status = std::max(status, item ? *item : 1);
   }
   return status;
 }

@@ -16,13 +16,13 @@ namespace {
 
 bool is_archive(const std::string& source) { return source.ends_with(".tgz") || source.ends_with(".tar.gz"); }
 
-Result<packages::FetchedPackage> fetched_from(const std::string& source, const ParsedCommand& given) {
-  const std::string from = given.value("from", "");
+Result<packages::FetchedPackage> fetched_from(const std::string& source, const ParsedCommand& command) {
+  const std::string from = command.value("from", "");
   if (source.starts_with("npm:")) {
     TRY(const packages::PackageName name, packages::parse_package(source));
     if (!from.empty()) return packages::unpack_package(from, name);
     cli::print_text(stderr, fmt::format("npm fetches {} ...\n", name.name));
-    return packages::fetch_package(name, given.value("registry", ""));
+    return packages::fetch_package(name, command.value("registry", ""));
   }
   if (!from.empty())
     return fail(Code::invalid, "--from: only with npm:PACKAGE",
@@ -60,8 +60,8 @@ std::string place_name(const packages::FetchedPackage& package) {
 }
 
 // Whether a server other than `name` has a program below `place`.
-bool is_used_by_another(const ServerDropIns& files, const std::string& place, const std::string& name) {
-  const auto uses = [&place](const std::string& word) { return word.starts_with(place + "/"); };
+bool is_used_by_another(const ServerDropIns& files, const std::string& path, const std::string& name) {
+  const auto uses = [&path](const std::string& word) { return word.starts_with(path + "/"); };
   return std::any_of(files.options().servers.begin(), files.options().servers.end(), [&](const auto& server) {
     return server.name != name && std::any_of(server.command.begin(), server.command.end(), uses);
   });
@@ -70,20 +70,21 @@ bool is_used_by_another(const ServerDropIns& files, const std::string& place, co
 // A second server of the same package and version has its program in the same folder, if the files are the same. If
 // they are not, it gets another folder, "server-everything@2026.8.31@second": to replace one program must not
 // change another server. A version has no '@'.
-std::vector<packages::PackagePlace> places_for(const ServerDropIns& files, const std::string& place,
-                                               const std::string& name, NameTaken taken) {
-  const auto own = taken == NameTaken::replace ? packages::ExistingPackage::replace : packages::ExistingPackage::refuse;
-  if (!is_used_by_another(files, place, name)) return {{place, own}};
-  return {{place, packages::ExistingPackage::refuse}, {place + "@" + name, own}};
+std::vector<packages::InstalledPackagePath> slots_for(const ServerDropIns& files, const std::string& path,
+                                                      const std::string& name, NameConflict on_conflict) {
+  const auto own =
+      on_conflict == NameConflict::replace ? packages::ExistingPackage::replace : packages::ExistingPackage::refuse;
+  if (!is_used_by_another(files, path, name)) return {{path, own}};
+  return {{path, packages::ExistingPackage::refuse}, {path + "@" + name, own}};
 }
 
-Result<Json> installed_entry(const ParsedCommand& given, const packages::FetchedPackage& package,
-                             const std::string& place) {
-  TRY(auto words, packages::start_words(package, place, given.value("run", "")));
-  words.insert(words.end(), given.words.begin() + 1, given.words.end());
+Result<Json> installed_entry(const ParsedCommand& command, const packages::FetchedPackage& package,
+                             const std::string& path) {
+  TRY(auto words, packages::start_words(package, path, command.value("run", "")));
+  words.insert(words.end(), command.words.begin() + 1, command.words.end());
   Json entry = {{"command", words.front()}};
   if (words.size() > 1) entry["args"] = std::vector<std::string>(words.begin() + 1, words.end());
-  CHECKED(take_entry_flags(given, entry));
+  CHECKED(take_entry_flags(command, entry));
   return entry;
 }
 
@@ -99,36 +100,37 @@ void print_copied(const packages::CopiedTree& copied) {
 
 }  // namespace
 
-Result<int> install_server(const ParsedCommand& given) {
+Result<int> install_server(const ParsedCommand& command) {
   if (::geteuid() != 0)
     return fail(Code::denied, "only root can copy programs below /usr", "sudo warder servers install ...");
-  TRY(const packages::FetchedPackage package, fetched_from(given.words.front(), given));
-  const std::string name = given.value("name", server_name_of(package.name));
+  TRY(const packages::FetchedPackage package, fetched_from(command.words.front(), command));
+  const std::string name = command.value("name", server_name_of(package.name));
   std::error_code error;
-  const std::string into = std::filesystem::absolute(given.value("into", kInstalledServers), error).lexically_normal();
-  const NameTaken taken = given.has("replace") ? NameTaken::replace : NameTaken::refuse;
-  const ServerDropIns files = ServerDropIns::read(given);
-  const auto places = places_for(files, into + "/" + place_name(package), name, taken);
+  const std::string into =
+      std::filesystem::absolute(command.value("into", kInstalledServers), error).lexically_normal();
+  const NameConflict on_conflict = command.has("replace") ? NameConflict::replace : NameConflict::refuse;
+  const ServerDropIns files = ServerDropIns::read(command);
+  const auto positions = slots_for(files, into + "/" + place_name(package), name, on_conflict);
   // Checked before a file is copied; the folder is not part of a mistake.
-  TRY(const Json expected, installed_entry(given, package, places.front().folder));
-  CHECKED(files.check(name, expected, taken));
-  CHECKED(check_daemons_files(given, RunningDaemon::find(given), files));
-  TRY(packages::InstalledPackage installed, packages::install_package(package, places));
-  TRY(const Json entry, installed_entry(given, package, installed.folder()));
-  auto added = add_entry(given, name, entry, taken);
+  TRY(const Json expected, installed_entry(command, package, positions.front().folder));
+  CHECKED(files.check(name, expected, on_conflict));
+  CHECKED(check_daemons_files(command, RunningDaemon::find(command), files));
+  TRY(packages::InstalledPackage installed, packages::install_package(package, positions));
+  TRY(const Json entry, installed_entry(command, package, installed.folder()));
+  auto added = add_entry(command, name, entry, on_conflict);
   if (!added) {
     if (installed.replaced()) added.error().what += "; its former program is in " + installed.folder() + " again";
     return tl::unexpected<Error>(std::move(added).error());  // `installed` undoes the copy
   }
   const bool is_new = !installed.is_shared();
   installed.keep();
-  if (!given.json)
+  if (!command.json)
     cli::print_text(
         stdout, fmt::format("{} {}{}: {} {}, with {} packages that it needs\n", package.name, package.version,
                             package.integrity.empty() ? "" : ", hash checked by npm",
                             is_new ? "copied to" : "the same is already in", installed.folder(), package.dependencies));
   if (is_new) print_copied(installed.copied());
-  return report_added(given, *added);
+  return report_added(command, *added);
 }
 
 }  // namespace admin

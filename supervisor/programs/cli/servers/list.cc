@@ -16,7 +16,7 @@ namespace {
 
 const char* configured_place(const upstream::ServerConfig& server) {
   if (server.remote()) return "remote";
-  return server.place == upstream::ServerConfig::RunPlace::jail ? "jail" : "host";
+  return server.location == upstream::ServerConfig::ServerHost::jail ? "jail" : "host";
 }
 
 // What the configuration says; the state is not known.
@@ -31,26 +31,27 @@ std::vector<Json> configured_servers(const ServerDropIns& files) {
 }
 
 // An ordinary user without an own configuration asks about the machine's.
-ServerDropIns files_to_list(const ParsedCommand& given) {
-  ServerDropIns own = ServerDropIns::read(given);
-  if (given.has("config") || !own.document().files().empty()) return own;
-  ParsedCommand machine = given;
+ServerDropIns files_to_list(const ParsedCommand& command) {
+  ServerDropIns own = ServerDropIns::read(command);
+  if (command.has("config") || !own.document().files().empty()) return own;
+  ParsedCommand machine = command;
   machine.flags.emplace_back("config", "/etc/warder/warderd.json");
   ServerDropIns files = ServerDropIns::read(machine);
   return files.document().files().empty() ? own : files;
 }
 
 // From the daemon, or with a reason from the configuration.
-std::vector<Json> listed_servers(const ParsedCommand& given) {
+std::vector<Json> listed_servers(const ParsedCommand& command) {
   std::string why = "no daemon runs on this bus";
-  const RunningDaemon daemon = RunningDaemon::find(given);
-  if (daemon.on_bus() && !given.has("config")) {
+  const RunningDaemon daemon = RunningDaemon::find(command);
+  if (daemon.on_bus() && !command.has("config")) {
     auto servers = daemon.servers();
     if (servers) return *std::move(servers);
     why = servers.error().what;
   }
-  const ServerDropIns files = files_to_list(given);
-  cli::print_text(stderr, fmt::format("as the configuration has them ({}):\n", given.has("config") ? "--config" : why));
+  const ServerDropIns files = files_to_list(command);
+  cli::print_text(stderr,
+                  fmt::format("as the configuration has them ({}):\n", command.has("config") ? "--config" : why));
   for (const auto& problem : files.problems()) cli::print_text(stderr, problem + "\n");
   return configured_servers(files);
 }
@@ -68,19 +69,19 @@ std::string login_text(const Json& server) {
 }
 
 Line line_of(const Json& server) {
-  const bool known = server.contains("State");
+  const bool count = server.contains("State");
   const size_t tools = member(server, "Tools").size();
   return {text(server, "Name"),   text(server, "Kind"),
-          text(server, "Place"),  known ? text(server, "State") : "-",
-          login_text(server),     known && (text(server, "State") == "idle" || tools > 0) ? std::to_string(tools) : "-",
+          text(server, "Place"),  count ? text(server, "State") : "-",
+          login_text(server),     count && (text(server, "State") == "idle" || tools > 0) ? std::to_string(tools) : "-",
           text(server, "Problem")};
 }
 
 }  // namespace
 
-Result<int> list_servers(const ParsedCommand& given) {
-  const auto servers = listed_servers(given);
-  if (given.json) {
+Result<int> list_servers(const ParsedCommand& command) {
+  const auto servers = listed_servers(command);
+  if (command.json) {
     print_json(Json(servers));
     return 0;
   }
@@ -97,22 +98,22 @@ Result<int> list_servers(const ParsedCommand& given) {
   return 0;
 }
 
-Result<int> run_server_test(const ParsedCommand& given) {
-  CHECKED(check_call_flag(given));
-  TRY(const RunningDaemon daemon, RunningDaemon::reach(given));
+Result<int> run_server_test(const ParsedCommand& command) {
+  CHECKED(check_call_flag(command));
+  TRY(const RunningDaemon daemon, RunningDaemon::reach(command));
   int status = 0;
-  for (const auto& name : given.words) {
+  for (const auto& name : command.words) {
     TRY(const auto servers, daemon.servers());
     if (server_named(servers, name).is_null())
       return fail(Code::not_found, fmt::format("the daemon has no server named '{}'", name),
                   "warder servers list shows them; a new file needs a reload: systemctl reload warder");
     AddedServer server;
     server.name = name;
-    server.tenant = given.value("tenant", "");
+    server.tenant = command.value("tenant", "");
     server.reloaded = true;
     CHECKED(start_added(daemon, server));
-    TRY(const int one, report_added(given, server));
-    status = std::max(status, one);
+    TRY(const int value, report_added(command, server));
+    status = std::max(status, value);
   }
   return status;
 }

@@ -25,8 +25,8 @@ constexpr std::chrono::minutes kLoginPatience{9};  // the daemon waits for 10
 constexpr unsigned kPastePort = 47115;             // of the redirect that no browser reaches
 constexpr size_t kMaxLine = 16 << 10;
 
-Result<unsigned> port_of(const ParsedCommand& given, unsigned otherwise) {
-  const std::string text = given.value("port", "");
+Result<unsigned> port_of(const ParsedCommand& command, unsigned otherwise) {
+  const std::string text = command.value("port", "");
   if (text.empty()) return otherwise;
   const bool is_number = text.size() <= 5 && text.find_first_not_of("0123456789") == text.npos;
   if (!is_number || std::stoul(text) < 1 || std::stoul(text) > 65535)
@@ -48,30 +48,30 @@ void open_browser(const std::string& url) {
   ::posix_spawn_file_actions_destroy(&actions);
 }
 
-struct BegunAt {
+struct StartPoint {
   std::string id, url;
 };
 
-Result<BegunAt> begin_login(const BusClient& bus, const ParsedCommand& given, const std::string& redirect) {
-  const auto scopes = given.values("scope");
+Result<StartPoint> begin_login(const BusClient& bus, const ParsedCommand& command, const std::string& redirect) {
+  const auto scopes = command.values("scope");
   const auto append = [&](sd_bus_message* to) {
-    int r =
-        sd_bus_message_append(to, "sss", given.words[0].c_str(), given.value("tenant", "").c_str(), redirect.c_str());
+    int r = sd_bus_message_append(to, "sss", command.words[0].c_str(), command.value("tenant", "").c_str(),
+                                  redirect.c_str());
     if (r >= 0) r = sd_bus_message_open_container(to, 'a', "s");
     for (const auto& list : scopes) {  // 'a b' is two scopes
       std::string_view rest = list;
       while (r >= 0 && !(rest = trimmed(rest)).empty()) {
-        const std::string one(rest.substr(0, rest.find(' ')));
-        rest.remove_prefix(one.size());
-        r = sd_bus_message_append(to, "s", one.c_str());
+        const std::string name(rest.substr(0, rest.find(' ')));
+        rest.remove_prefix(name.size());
+        r = sd_bus_message_append(to, "s", name.c_str());
       }
     }
     return r < 0 ? r : sd_bus_message_close_container(to);
   };
-  TRY(const Json begun, bus.call_with(kPath, kManager, "BeginLogin", append));
-  if (!begun.is_array() || begun.size() != 2 || !begun[0].is_string() || !begun[1].is_string())
+  TRY(const Json started, bus.call_with(kPath, kManager, "BeginLogin", append));
+  if (!started.is_array() || started.size() != 2 || !started[0].is_string() || !started[1].is_string())
     return fail(Code::internal, "the daemon's answer has no URL");
-  return BegunAt{begun[0].get<std::string>(), begun[1].get<std::string>()};
+  return StartPoint{started[0].get<std::string>(), started[1].get<std::string>()};
 }
 
 Result<std::string> pasted(const std::string& redirect) {
@@ -85,38 +85,38 @@ Result<std::string> pasted(const std::string& redirect) {
 
 }  // namespace
 
-Result<int> login_to_server(const ParsedCommand& given) {
-  if (given.words.size() != 1) return fail(Code::invalid, "name one server");
-  const bool pastes = given.has("paste");
-  TRY(const unsigned port, port_of(given, pastes ? kPastePort : 0));
-  TRY(const BusClient bus, BusClient::connect(given.bus));
+Result<int> login_to_server(const ParsedCommand& command) {
+  if (command.words.size() != 1) return fail(Code::invalid, "name one server");
+  const bool pastes = command.has("paste");
+  TRY(const unsigned port, port_of(command, pastes ? kPastePort : 0));
+  TRY(const BusClient bus, BusClient::connect(command.bus));
   std::optional<RedirectListener> listener;
   std::string redirect = fmt::format("http://127.0.0.1:{}/callback", port);
   if (!pastes) {
     TRY(listener, RedirectListener::open(static_cast<uint16_t>(port)));
     redirect = listener->redirect();
   }
-  TRY(const BegunAt begun, begin_login(bus, given, redirect));
+  TRY(const StartPoint started, begin_login(bus, command, redirect));
   cli::print_text(stderr, "Open this URL in a browser, and log in there:\n");
-  cli::print_text(stdout, begun.url + "\n");
+  cli::print_text(stdout, started.url + "\n");
   std::fflush(stdout);
   std::string redirected;
   if (pastes) {
     TRY(redirected, pasted(redirect));
   } else {
-    if (!given.has("no-browser")) open_browser(begun.url);
-    TRY(redirected, listener->wait(state_in(begun.url), kLoginPatience));
+    if (!command.has("no-browser")) open_browser(started.url);
+    TRY(redirected, listener->wait(state_in(started.url), kLoginPatience));
   }
   CHECKED(bus.call(kPath, kManager, "FinishLogin",
-                   {"ssss", {given.words[0], given.value("tenant", ""), begun.id, redirected}}));
-  cli::print_text(stderr, fmt::format("logged in to {}\n", given.words[0]));
+                   {"ssss", {command.words[0], command.value("tenant", ""), started.id, redirected}}));
+  cli::print_text(stderr, fmt::format("logged in to {}\n", command.words[0]));
   return 0;
 }
 
-Result<int> log_out_of_server(const ParsedCommand& given) {
-  TRY(const BusClient bus, BusClient::connect(given.bus));
-  for (const auto& server : given.words) {
-    TRY(const Json done, bus.call(kPath, kManager, "LogOut", {"ss", {server, given.value("tenant", "")}}));
+Result<int> log_out_of_server(const ParsedCommand& command) {
+  TRY(const BusClient bus, BusClient::connect(command.bus));
+  for (const auto& server : command.words) {
+    TRY(const Json done, bus.call(kPath, kManager, "LogOut", {"ss", {server, command.value("tenant", "")}}));
     if (!done.is_array() || done.size() != 2 || !done[1].is_string())
       return fail(Code::internal, "the daemon's answer does not say whether the tokens are revoked");
     cli::print_text(stdout,

@@ -26,10 +26,11 @@ constexpr std::string_view kCallback = "/callback";
 
 // False: not in time.
 bool is_readable_before(int fd, SteadyTime until) {
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
-  if (left.count() <= 0) return false;
+  const auto remaining =
+      std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+  if (remaining.count() <= 0) return false;
   pollfd wait{fd, POLLIN, 0};
-  return ::poll(&wait, 1, static_cast<int>(left.count())) > 0;
+  return ::poll(&wait, 1, static_cast<int>(remaining.count())) > 0;
 }
 
 // The target of the first line, "/callback?code=..."; empty: an unknown request.

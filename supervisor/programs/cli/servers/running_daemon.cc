@@ -14,7 +14,7 @@ namespace {
 constexpr std::chrono::seconds kReloadLimit{80};
 
 // Texts of the daemon are compared and printed, escaped; no file is opened by them.
-std::optional<configuration::FilesInForce> files_told(const Json& properties) {
+std::optional<configuration::FilesInForce> reported_files(const Json& properties) {
   if (!properties.is_object() || !properties.contains("ConfigurationFile")) return {};
   configuration::FilesInForce files{text(properties, "ConfigurationFile"), text(properties, "StateFolder"), {}};
   for (const Json& folder : member(properties, "PolicyFolders")) files.policies.push_back(text(folder));
@@ -27,8 +27,8 @@ void print_not_kept(const Error& why) {
 }
 
 // A daemon on no bus: by SIGHUP.
-Result<RunningDaemon::Reloaded> reload_by_signal(const ParsedCommand& given, const ServerDropIns& files) {
-  const std::string socket = given.socket.empty() ? files.options().socket : given.socket;
+Result<RunningDaemon::Reloaded> reload_by_signal(const ParsedCommand& command, const ServerDropIns& files) {
+  const std::string socket = command.socket.empty() ? files.options().socket : command.socket;
   TRY(const bool runs, configuration::is_daemon_running(files.options().state));
   if (!runs) return RunningDaemon::Reloaded::no_daemon;
   TRY(const auto answer, configuration::ask_for_reload(files.options().state, socket, kReloadLimit));
@@ -40,24 +40,24 @@ Result<RunningDaemon::Reloaded> reload_by_signal(const ParsedCommand& given, con
 
 }  // namespace
 
-RunningDaemon RunningDaemon::find(const ParsedCommand& given) {
+RunningDaemon RunningDaemon::find(const ParsedCommand& command) {
   RunningDaemon daemon;
-  auto bus = BusClient::connect(given.bus, BusClient::Reach::bus);
+  auto bus = BusClient::connect(command.bus, BusClient::Reach::bus);
   if (bus && bus->has_daemon()) daemon.bus_ = *std::move(bus);
   daemon.read_files();
   return daemon;
 }
 
-Result<RunningDaemon> RunningDaemon::reach(const ParsedCommand& given) {
+Result<RunningDaemon> RunningDaemon::reach(const ParsedCommand& command) {
   RunningDaemon daemon;
-  TRY(daemon.bus_, BusClient::connect(given.bus));
+  TRY(daemon.bus_, BusClient::connect(command.bus));
   daemon.read_files();
   return daemon;
 }
 
 void RunningDaemon::read_files() {
   if (!bus_) return;
-  if (const auto properties = bus_->properties(kPath, kManager)) in_force_ = files_told(*properties);
+  if (const auto properties = bus_->properties(kPath, kManager)) in_force_ = reported_files(*properties);
 }
 
 Result<> RunningDaemon::expect_same_configuration(const ServerDropIns& files) const {
@@ -70,21 +70,21 @@ Result<> RunningDaemon::expect_same_policies(const std::vector<std::string>& fol
   return configuration::expect_policy_folders(folders, in_force_->policies);
 }
 
-Result<RunningDaemon::Reloaded> RunningDaemon::reload(const ParsedCommand& given, const ServerDropIns& files) const {
-  if (!bus_) return reload_by_signal(given, files);
+Result<RunningDaemon::Reloaded> RunningDaemon::reload(const ParsedCommand& command, const ServerDropIns& files) const {
+  if (!bus_) return reload_by_signal(command, files);
   // Root stores the last good copy, as `warderd --reload` does: reloaded_copy.h.
   std::optional<configuration::ReloadedCopy> copy;
   if (::geteuid() == 0) copy = configuration::ReloadedCopy::read(files.invocation());
   CHECKED(bus_->call(kPath, kManager, "Reload"));
   if (!copy) return Reloaded::yes;
-  if (const auto kept = copy->keep(in_force_); !kept) print_not_kept(kept.error());
+  if (const auto saved = copy->keep(in_force_); !saved) print_not_kept(saved.error());
   return Reloaded::yes;
 }
 
 Result<std::vector<Json>> RunningDaemon::servers() const {
   TRY(const Json all, bus_->call(kPath, kManager, "ListServers"));
   std::vector<Json> servers;
-  for (const Json& one : all) servers.push_back(one);
+  for (const Json& item : all) servers.push_back(item);
   return servers;
 }
 
@@ -94,8 +94,8 @@ Result<> RunningDaemon::test(const std::string& name, const std::string& tenant)
 }
 
 Json server_named(const std::vector<Json>& servers, const std::string& name) {
-  for (const Json& one : servers)
-    if (text(one, "Name") == name) return one;
+  for (const Json& server : servers)
+    if (text(server, "Name") == name) return server;
   return nullptr;
 }
 

@@ -16,9 +16,9 @@ namespace admin {
 class RunningDaemon {
  public:
   // Starts no daemon.
-  static RunningDaemon find(const ParsedCommand& given);
+  static RunningDaemon find(const ParsedCommand& command);
   // systemd starts a stopped daemon. Errors: those of BusClient::connect().
-  static Result<RunningDaemon> reach(const ParsedCommand& given);
+  static Result<RunningDaemon> reach(const ParsedCommand& command);
 
   bool on_bus() const { return bus_.has_value(); }
   // nullopt: no daemon on a bus, or an older version, without these properties.
@@ -33,7 +33,7 @@ class RunningDaemon {
   enum class Reloaded { yes, no_daemon };
   // Errors: the configuration was not reloaded; every mistake, one a line. invalid: the daemon reads another
   // configuration.
-  Result<Reloaded> reload(const ParsedCommand& given, const ServerDropIns& files) const;
+  Result<Reloaded> reload(const ParsedCommand& command, const ServerDropIns& files) const;
   // On a bus only. Properties of ListServers (units/dbus/org.warder.Warder1.Manager.xml).
   Result<std::vector<Json>> servers() const;
   Result<> test(const std::string& name, const std::string& tenant) const;

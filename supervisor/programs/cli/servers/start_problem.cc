@@ -36,10 +36,10 @@ constexpr KnownProblem kKnownProblems[] = {
 
 }  // namespace
 
-std::string start_remedy(std::string_view problem, std::string_view place) {
-  for (const auto& known : kKnownProblems) {
-    if (known.remedy.starts_with("a jail ") && place != "jail") continue;
-    if (problem.find(known.sign) != problem.npos) return std::string(known.remedy);
+std::string start_remedy(std::string_view problem, std::string_view path) {
+  for (const auto& existing : kKnownProblems) {
+    if (existing.remedy.starts_with("a jail ") && path != "jail") continue;
+    if (problem.find(existing.sign) != problem.npos) return std::string(existing.remedy);
   }
   return {};
 }

@@ -7,6 +7,6 @@
 namespace admin {
 
 // Empty: no remedy is known.
-std::string start_remedy(std::string_view problem, std::string_view place);
+std::string start_remedy(std::string_view problem, std::string_view path);
 
 }  // namespace admin

@@ -25,15 +25,15 @@ std::vector<std::string> texts_in(const Json& of, const char* key) {
   std::vector<std::string> all;
   const auto found = of.is_object() ? of.find(key) : of.end();
   if (found == of.end() || !found->is_array()) return all;
-  for (const Json& one : *found)
-    if (one.is_string()) all.push_back(one.get<std::string>());
+  for (const Json& item : *found)
+    if (item.is_string()) all.push_back(item.get<std::string>());
   return all;
 }
 
 // The answer of a tool. nullopt: the user interrupted it. Errors: the tool's own, in its words.
-Result<std::optional<Json>> call_tool(const ParsedCommand& given, const char* tool, Json arguments) {
+Result<std::optional<Json>> call_tool(const ParsedCommand& command, const char* tool, Json arguments) {
   const Json params = {{"name", tool}, {"arguments", std::move(arguments)}};
-  TRY(const auto result, cli::result_of(cli::find_socket(given.socket), "tools/call", params));
+  TRY(const auto result, cli::result_of(cli::find_socket(command.socket), "tools/call", params));
   if (!result) return std::optional<Json>();
   auto answer = parse_json(cli::text_of_result(*result));
   if (!answer || !answer->is_object()) return fail(Code::internal, std::string(tool) + " answered with no object");
@@ -44,9 +44,9 @@ Result<std::optional<Json>> call_tool(const ParsedCommand& given, const char* to
   return std::optional<Json>(*std::move(answer));
 }
 
-Result<std::optional<Json>> read_code(const ParsedCommand& given, const std::string& execution) {
+Result<std::optional<Json>> read_code(const ParsedCommand& command, const std::string& execution) {
   const Json params = {{"uri", "exec:///" + execution + "/code"}};
-  auto result = cli::result_of(cli::find_socket(given.socket), "resources/read", params);
+  auto result = cli::result_of(cli::find_socket(command.socket), "resources/read", params);
   if (!result && result.error().code == Code::not_found)
     return fail(Code::not_found, "the code of execution '" + execution + "' is not there for this user",
                 "run the program again as the user of this command: the daemon holds the code of the newest "
@@ -55,20 +55,20 @@ Result<std::optional<Json>> read_code(const ParsedCommand& given, const std::str
   if (!*result) return std::optional<Json>();
   const auto contents = (*result)->find("contents");
   const bool has_text = contents != (*result)->end() && contents->is_array() && !contents->empty();
-  auto told = parse_json(has_text ? text_member(contents->front(), "text") : std::string());
-  if (!told || text_member(*told, "code").empty())
+  auto report = parse_json(has_text ? text_member(contents->front(), "text") : std::string());
+  if (!report || text_member(*report, "code").empty())
     return fail(Code::invalid, "execution '" + execution + "' had no code", "name an execution that ran a program");
-  return std::optional<Json>(*std::move(told));
+  return std::optional<Json>(*std::move(report));
 }
 
 // The skill, as skill_from_code makes it. Errors: denied, the code cannot become a skill.
-Result<std::optional<Json>> make_skill(const ParsedCommand& given, const std::string& name, const Json& told) {
-  const Json variables = {{"code", told["code"]},
+Result<std::optional<Json>> make_skill(const ParsedCommand& command, const std::string& name, const Json& report) {
+  const Json variables = {{"code", report["code"]},
                           {"name", name},
-                          {"language", text_member(told, "language")},
-                          {"parameters", given.values("parameter")}};
+                          {"language", text_member(report, "language")},
+                          {"parameters", command.values("parameter")}};
   const Json arguments = {{"code", kMakeCode}, {"context_vars", variables}};
-  auto answer = call_tool(given, "execute_code", arguments);
+  auto answer = call_tool(command, "execute_code", arguments);
   if (!answer) {
     Error error = std::move(answer).error();
     constexpr std::string_view kMistake = "ValueError: ";
@@ -76,16 +76,16 @@ Result<std::optional<Json>> make_skill(const ParsedCommand& given, const std::st
     return tl::unexpected<Error>(std::move(error).within("no skill was made"));
   }
   if (!*answer) return std::optional<Json>();
-  const auto made = (*answer)->find("result");
-  if (made == (*answer)->end() || text_member(*made, "code").empty())
+  const auto created = (*answer)->find("result");
+  if (created == (*answer)->end() || text_member(*created, "code").empty())
     return fail(Code::internal, "skill_from_code answered with no skill");
-  return std::optional<Json>(std::move(*made));
+  return std::optional<Json>(std::move(*created));
 }
 
 // Refuses to replace a skill by accident. Errors: denied.
-Result<> check_free(const ParsedCommand& given, const std::string& name) {
-  if (given.has("replace") || given.has("dry-run")) return {};
-  auto loaded = call_tool(given, "load_skill", {{"name", name}});
+Result<> check_free(const ParsedCommand& command, const std::string& name) {
+  if (command.has("replace") || command.has("dry-run")) return {};
+  auto loaded = call_tool(command, "load_skill", {{"name", name}});
   if (!loaded) {
     if (loaded.error().code == Code::not_found) return {};
     return tl::unexpected<Error>(std::move(loaded).error());
@@ -108,39 +108,39 @@ void print_skill(const Json& skill) {
 
 }  // namespace
 
-Result<int> make_skill_of_execution(const ParsedCommand& given) {
-  if (given.words.size() != 1) return fail(Code::invalid, "name one execution, by its whole id");
-  if (!given.has("name")) return fail(Code::invalid, "--name is missing: the name of the skill");
-  const std::string name = given.value("name", "");
+Result<int> make_skill_of_execution(const ParsedCommand& command) {
+  if (command.words.size() != 1) return fail(Code::invalid, "name one execution, by its whole id");
+  if (!command.has("name")) return fail(Code::invalid, "--name is missing: the name of the skill");
+  const std::string name = command.value("name", "");
   CHECKED(skills::check_name(name));
-  std::string description = given.value("description", "");
+  std::string description = command.value("description", "");
   if (description.size() > kMaxDescription)
     return fail(Code::invalid, fmt::format("--description has more than {} bytes", kMaxDescription));
-  TRY(const auto told, read_code(given, given.words.front()));
-  if (!told) return cli::kExitCancelled;
-  CHECKED(check_free(given, name));
-  TRY(const auto skill, make_skill(given, name, *told));
+  TRY(const auto code, read_code(command, command.words.front()));
+  if (!code) return cli::kExitCancelled;
+  CHECKED(check_free(command, name));
+  TRY(const auto skill, make_skill(command, name, *code));
   if (!skill) return cli::kExitCancelled;
   if (description.empty()) description = text_member(*skill, "description");
-  if (description.empty()) description = "Made of execution " + given.words.front();
-  if (!given.json) print_skill(*skill);
-  Json shown = *skill;
-  shown["name"] = name;
-  shown["description"] = description;
-  if (given.has("dry-run")) {
-    if (given.json) cli::print_text(stdout, dump_json(shown) + "\n");
+  if (description.empty()) description = "Made of execution " + command.words.front();
+  if (!command.json) print_skill(*skill);
+  Json output = *skill;
+  output["name"] = name;
+  output["description"] = description;
+  if (command.has("dry-run")) {
+    if (command.json) cli::print_text(stdout, dump_json(output) + "\n");
     return 0;
   }
   const Json draft = {{"name", name},
                       {"code", text_member(*skill, "code")},
                       {"description", description},
                       {"language", text_member(*skill, "language")}};
-  TRY(const auto saved, call_tool(given, "save_skill", draft));
+  TRY(const auto saved, call_tool(command, "save_skill", draft));
   if (!saved) return cli::kExitCancelled;
-  shown["version"] = saved->value("version", 0);
-  shown["uri"] = text_member(*saved, "uri");
-  if (given.json) {
-    cli::print_text(stdout, dump_json(shown) + "\n");
+  output["version"] = saved->value("version", 0);
+  output["uri"] = text_member(*saved, "uri");
+  if (command.json) {
+    cli::print_text(stdout, dump_json(output) + "\n");
     return 0;
   }
   cli::print_text(stderr, fmt::format("saved as version {} of the skill '{}': {}\nuse it in code:\n{}\n",

@@ -37,11 +37,11 @@ void print_programs(const Json& programs) {
     return;
   }
   std::vector<Line> lines;
-  for (const Json& one : programs) {
-    Line line = {text(one, "Tenant"), text(one, "Hash").substr(0, kHashShown), text(one, "Language"),
-                 bytes_text(number(one, "Bytes"))};
-    for (std::string& cell : counts_of(one)) line.push_back(std::move(cell));
-    line.push_back(member(one, "IsReadable") == true ? "yes" : "no");
+  for (const Json& program : programs) {
+    Line line = {text(program, "Tenant"), text(program, "Hash").substr(0, kHashShown), text(program, "Language"),
+                 bytes_text(number(program, "Bytes"))};
+    for (std::string& cell : counts_of(program)) line.push_back(std::move(cell));
+    line.push_back(member(program, "IsReadable") == true ? "yes" : "no");
     lines.push_back(std::move(line));
   }
   auto columns =
@@ -56,9 +56,9 @@ void print_skills(const Json& skills) {
     return;
   }
   std::vector<Line> lines;
-  for (const Json& one : skills) {
-    Line line = {text(one, "Tenant"), text(one, "Skill"), member(one, "IsShared") == true ? "shipped" : "own"};
-    for (std::string& cell : counts_of(one)) line.push_back(std::move(cell));
+  for (const Json& skill : skills) {
+    Line line = {text(skill, "Tenant"), text(skill, "Skill"), member(skill, "IsShared") == true ? "shipped" : "own"};
+    for (std::string& cell : counts_of(skill)) line.push_back(std::move(cell));
     lines.push_back(std::move(line));
   }
   print_lines(with_counts({{"TENANT", Align::left, Fit::shrinks}, {"SKILL"}, {"FROM"}}), lines);
@@ -66,19 +66,19 @@ void print_skills(const Json& skills) {
 
 }  // namespace
 
-Result<int> show_code_use(const ParsedCommand& given) {
+Result<int> show_code_use(const ParsedCommand& command) {
   static const cli::AmountRange kLimit{"lines", 1, 500, "--limit 20"};
-  double most = 20;
-  if (given.has("limit")) {
-    TRY(most, cli::parse_amount(given.value("limit", ""), kLimit));
+  double max = 20;
+  if (command.has("limit")) {
+    TRY(max, cli::parse_amount(command.value("limit", ""), kLimit));
   }
-  TRY(const BusClient warderd, BusClient::connect(given.bus));
+  TRY(const BusClient warderd, BusClient::connect(command.bus));
   TRY(const Json both,
-      warderd.call(kPath, kManager, "ListCodeUse", {"su", {given.value("tenant", ""), static_cast<uint32_t>(most)}}));
+      warderd.call(kPath, kManager, "ListCodeUse", {"su", {command.value("tenant", ""), static_cast<uint32_t>(max)}}));
   const Json &programs = element(both, 0), &skills = element(both, 1);
-  if (given.json) {
-    for (const Json& one : programs) print_json({{"program", one}});
-    for (const Json& one : skills) print_json({{"skill", one}});
+  if (command.json) {
+    for (const Json& program : programs) print_json({{"program", program}});
+    for (const Json& skill : skills) print_json({{"skill", skill}});
     return 0;
   }
   print_programs(programs);

@@ -33,8 +33,8 @@ Result<> expect_tenant(const policies::Assignment& assigned, const credentials::
 
 }  // namespace
 
-Result<TokenFiles> TokenFiles::read(const ParsedCommand& given) {
-  TokenFiles all(ServerDropIns::read(given));
+Result<TokenFiles> TokenFiles::read(const ParsedCommand& command) {
+  TokenFiles all(ServerDropIns::read(command));
   if (all.files_.main_file().empty())
     return fail(Code::invalid, "this user has no folder for a configuration: HOME is not set", "give --config FILE");
   all.loaded_ = configuration::load(all.files_.invocation());

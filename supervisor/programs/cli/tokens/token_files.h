@@ -16,7 +16,7 @@ namespace admin {
 
 class TokenFiles {
  public:
-  static Result<TokenFiles> read(const ParsedCommand& given);
+  static Result<TokenFiles> read(const ParsedCommand& command);
 
   const ServerDropIns& configuration() const { return files_; }
   const std::vector<credentials::StoredToken>& tokens() const { return loaded_.options.tokens; }

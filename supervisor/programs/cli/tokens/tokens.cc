@@ -56,47 +56,47 @@ std::string expiry_text(const StoredToken& token) {
   return token.expires ? credentials::wall_time_text(*token.expires) : "never";
 }
 
-void say_not_reloaded(const char* what) {
-  cli::print_text(stderr, fmt::format("no daemon runs: {} at its next start\n", what));
+void say_not_reloaded(const char* kind) {
+  cli::print_text(stderr, fmt::format("no daemon runs: {} at its next start\n", kind));
 }
 
 Json token_json(const StoredToken& token, const TokenFiles& files) {
   const auto assigned = files.assignment_of(token.name);
-  Json told = {{"name", token.name}, {"expired", token.is_expired(credentials::rights_now())}};
-  told["tenant"] = assigned ? Json(assigned->tenant) : Json();
-  told["policy"] = assigned ? Json(policies::name_of(*assigned->policy)) : Json();
-  told["created"] = token.created ? Json(credentials::wall_time_text(*token.created)) : Json();
-  told["expires"] = token.expires ? Json(credentials::wall_time_text(*token.expires)) : Json();
-  return told;
+  Json report = {{"name", token.name}, {"expired", token.is_expired(credentials::rights_now())}};
+  report["tenant"] = assigned ? Json(assigned->tenant) : Json();
+  report["policy"] = assigned ? Json(policies::name_of(*assigned->policy)) : Json();
+  report["created"] = token.created ? Json(credentials::wall_time_text(*token.created)) : Json();
+  report["expires"] = token.expires ? Json(credentials::wall_time_text(*token.expires)) : Json();
+  return report;
 }
 
 }  // namespace
 
-Result<int> add_token(const ParsedCommand& given) {
-  const std::string& name = given.words.front();
+Result<int> add_token(const ParsedCommand& command) {
+  const std::string& name = command.words.front();
   const WallTime now = credentials::rights_now();
   const std::string token = credentials::new_access_token();
   Json entry = {{"hash", credentials::hash_of_token(token)}, {"created", credentials::wall_time_text(now)}};
-  if (given.has("expires")) {
-    TRY(const WallTime expires, parse_expiry(given.value("expires", ""), now));
+  if (command.has("expires")) {
+    TRY(const WallTime expires, parse_expiry(command.value("expires", ""), now));
     entry["expires"] = credentials::wall_time_text(expires);
   }
   for (const char* key : {"tenant", "policy"})
-    if (given.has(key)) entry[key] = given.value(key, "");
-  TRY(TokenFiles files, TokenFiles::read(given));
+    if (command.has(key)) entry[key] = command.value(key, "");
+  TRY(TokenFiles files, TokenFiles::read(command));
   TRY(const policies::Assignment assigned, files.check_new(name, entry));
-  const RunningDaemon daemon = RunningDaemon::find(given);
+  const RunningDaemon daemon = RunningDaemon::find(command);
   CHECKED(daemon.expect_same_configuration(files.configuration()));
   CHECKED(files.write(name, entry));
-  auto reloaded = daemon.reload(given, files.configuration());
+  auto reloaded = daemon.reload(command, files.configuration());
   if (!reloaded) {
-    TRY(const TokenFiles again, TokenFiles::read(given));
-    CHECKED(again.remove(name));
+    TRY(const TokenFiles token_files, TokenFiles::read(command));
+    CHECKED(token_files.remove(name));
     reloaded.error().code = Code::internal;
     return tl::unexpected<Error>(std::move(reloaded).error().within("no token was made, because the reload failed"));
   }
   const bool runs = *reloaded == RunningDaemon::Reloaded::yes;
-  if (given.json) {
+  if (command.json) {
     print_json({{"name", name},
                 {"token", token},
                 {"tenant", assigned.tenant},
@@ -115,9 +115,9 @@ Result<int> add_token(const ParsedCommand& given) {
   return 0;
 }
 
-Result<int> list_tokens(const ParsedCommand& given) {
-  TRY(const TokenFiles files, TokenFiles::read(given));
-  if (given.json) {
+Result<int> list_tokens(const ParsedCommand& command) {
+  TRY(const TokenFiles files, TokenFiles::read(command));
+  if (command.json) {
     Json all = Json::array();
     for (const auto& token : files.tokens()) all.push_back(token_json(token, files));
     print_json(all);
@@ -138,31 +138,31 @@ Result<int> list_tokens(const ParsedCommand& given) {
   return 0;
 }
 
-Result<int> remove_token(const ParsedCommand& given) {
-  Json told = Json::array();
-  for (const auto& name : given.words) {
-    TRY(const TokenFiles files, TokenFiles::read(given));
-    const RunningDaemon daemon = RunningDaemon::find(given);
+Result<int> remove_token(const ParsedCommand& command) {
+  Json report = Json::array();
+  for (const auto& name : command.words) {
+    TRY(const TokenFiles files, TokenFiles::read(command));
+    const RunningDaemon daemon = RunningDaemon::find(command);
     CHECKED(daemon.expect_same_configuration(files.configuration()));
     CHECKED(files.remove(name));
     // A token that must go does not come back because of a mistake elsewhere.
-    auto reloaded = daemon.reload(given, files.configuration());
+    auto reloaded = daemon.reload(command, files.configuration());
     if (!reloaded) {
       reloaded.error().code = Code::internal;
       return tl::unexpected<Error>(std::move(reloaded).error().within(fmt::format(
           "the token '{}' is removed from the files, but the daemon still takes it: its reload failed", name)));
     }
     const bool runs = *reloaded == RunningDaemon::Reloaded::yes;
-    told.push_back({{"name", name}, {"reloaded", runs}});
-    if (given.json) continue;
+    report.push_back({{"name", name}, {"reloaded", runs}});
+    if (command.json) continue;
     cli::print_text(stdout, fmt::format("{}: removed\n", name));
     if (!runs) say_not_reloaded("the token is refused");
   }
-  if (given.json) print_json(told);
+  if (command.json) print_json(report);
   return 0;
 }
 
-Result<int> check_token(const ParsedCommand& given) {
+Result<int> check_token(const ParsedCommand& command) {
   std::string typed;
   std::getline(std::cin, typed);
   typed = typed.substr(0, kMaxTyped);
@@ -171,7 +171,7 @@ Result<int> check_token(const ParsedCommand& given) {
     formed.error().code = Code::not_found;  // exit status 1
     return tl::unexpected<Error>(std::move(formed).error());
   }
-  TRY(const TokenFiles files, TokenFiles::read(given));
+  TRY(const TokenFiles files, TokenFiles::read(command));
   const credentials::TokenTable table{files.tokens()};
   const StoredToken* token = table.find(typed);
   if (!token)
@@ -179,7 +179,7 @@ Result<int> check_token(const ParsedCommand& given) {
                 "it was removed, or belongs to another machine; warder token add makes a new one");
   const auto assigned = files.assignment_of(token->name);
   const bool is_good = assigned && !token->is_expired(credentials::rights_now());
-  if (given.json) {
+  if (command.json) {
     print_json(token_json(*token, files));
   } else {
     cli::print_text(stdout, fmt::format("{}: {}, expires {}{}\n", token->name,

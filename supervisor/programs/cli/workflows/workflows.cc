@@ -18,34 +18,34 @@ namespace {
 constexpr char kCheckCode[] = "from skills import workflow\nresult = workflow.check(document)";
 constexpr char kRunCode[] = "from skills import workflow\nresult = workflow(document, variables)";
 
-Result<std::optional<Json>> result_of(const ParsedCommand& given, const char* method, Json params) {
-  return cli::result_of(cli::find_socket(given.socket), method, std::move(params));
+Result<std::optional<Json>> result_of(const ParsedCommand& command, const char* method, Json params) {
+  return cli::result_of(cli::find_socket(command.socket), method, std::move(params));
 }
 
 // The mistakes of the document, by the skill; nullopt: interrupted.
-Result<std::optional<std::vector<std::string>>> mistakes_of(const ParsedCommand& given, const Json& document) {
+Result<std::optional<std::vector<std::string>>> mistakes_of(const ParsedCommand& command, const Json& document) {
   const Json arguments = {{"code", kCheckCode}, {"context_vars", {{"document", document}}}};
-  TRY(const auto result, result_of(given, "tools/call", {{"name", "execute_code"}, {"arguments", arguments}}));
+  TRY(const auto result, result_of(command, "tools/call", {{"name", "execute_code"}, {"arguments", arguments}}));
   if (!result) return std::optional<std::vector<std::string>>();
   const auto answer = parse_json(cli::text_of_result(*result));
-  const auto told = answer && answer->is_object() ? answer->find("result") : Json::const_iterator();
-  if (!answer || !answer->is_object() || told == answer->end() || !told->is_array())
+  const auto report = answer && answer->is_object() ? answer->find("result") : Json::const_iterator();
+  if (!answer || !answer->is_object() || report == answer->end() || !report->is_array())
     return fail(Code::internal,
                 "the workflow could not be checked: " +
                     (answer && answer->is_object() ? answer->value("error", "no result") : "no answer"));
   std::vector<std::string> all;
-  for (const Json& one : *told)
-    if (one.is_string()) all.push_back(one.get<std::string>());
+  for (const Json& item : *report)
+    if (item.is_string()) all.push_back(item.get<std::string>());
   return std::optional(std::move(all));
 }
 
 // The line of a place, or of the object around it; nullopt: unknown.
-std::optional<size_t> line_of(const std::map<std::string, size_t>& lines, std::string place) {
+std::optional<size_t> line_of(const std::map<std::string, size_t>& lines, std::string path) {
   for (;;) {
-    if (const auto found = lines.find(place); found != lines.end()) return found->second;
-    const size_t end = place.find_last_of(".[");
-    if (end == place.npos) return std::nullopt;
-    place.resize(end);
+    if (const auto it = lines.find(path); it != lines.end()) return it->second;
+    const size_t end = path.find_last_of(".[");
+    if (end == path.npos) return std::nullopt;
+    path.resize(end);
   }
 }
 
@@ -56,14 +56,14 @@ void print_mistake(const std::string& file, const YamlDocument& document, const 
 }
 
 // Prints the mistakes; returns the exit status, or nullopt without a mistake.
-Result<std::optional<int>> refuse_mistakes(const ParsedCommand& given, const std::string& file,
+Result<std::optional<int>> refuse_mistakes(const ParsedCommand& command, const std::string& file,
                                            const YamlDocument& document) {
-  TRY(const auto mistakes, mistakes_of(given, document.value));
+  TRY(const auto mistakes, mistakes_of(command, document.value));
   if (!mistakes) return std::optional(cli::kExitCancelled);
-  if (given.json) cli::print_text(stdout, dump_json(Json(*mistakes)) + "\n");
+  if (command.json) cli::print_text(stdout, dump_json(Json(*mistakes)) + "\n");
   if (mistakes->empty()) return std::optional<int>();
-  if (!given.json)
-    for (const std::string& one : *mistakes) print_mistake(file, document, one);
+  if (!command.json)
+    for (const std::string& name : *mistakes) print_mistake(file, document, name);
   return std::optional(cli::kExitError);
 }
 
@@ -73,10 +73,10 @@ std::optional<double> guardrail(const Json& document, const char* key) {
   return (*rules)[key].is_number() ? std::optional((*rules)[key].get<double>()) : std::nullopt;
 }
 
-Result<std::optional<double>> limit(const ParsedCommand& given, const char* flag, const cli::AmountRange& range,
+Result<std::optional<double>> limit(const ParsedCommand& command, const char* flag, const cli::AmountRange& range,
                                     std::optional<double> otherwise) {
-  if (!given.has(flag)) return otherwise;
-  auto value = cli::parse_amount(given.value(flag, ""), range);
+  if (!command.has(flag)) return otherwise;
+  auto value = cli::parse_amount(command.value(flag, ""), range);
   if (!value) return tl::unexpected<Error>(std::move(value).error().within(std::string("--") + flag));
   return std::optional<double>(*value);
 }
@@ -88,53 +88,53 @@ std::string name_of(const Json& document) {
 
 }  // namespace
 
-Result<int> check_workflow(const ParsedCommand& given) {
-  if (given.words.size() != 1) return fail(Code::invalid, "name one file");
-  TRY(const YamlDocument document, read_document_file(given.words[0]));
-  TRY(const std::optional<int> status, refuse_mistakes(given, given.words[0], document));
-  if (!status && !given.json) cli::print_text(stdout, fmt::format("{}: no mistake\n", given.words[0]));
+Result<int> check_workflow(const ParsedCommand& command) {
+  if (command.words.size() != 1) return fail(Code::invalid, "name one file");
+  TRY(const YamlDocument document, read_document_file(command.words[0]));
+  TRY(const std::optional<int> status, refuse_mistakes(command, command.words[0], document));
+  if (!status && !command.json) cli::print_text(stdout, fmt::format("{}: no mistake\n", command.words[0]));
   return status.value_or(0);
 }
 
-Result<int> run_workflow(const ParsedCommand& given) {
-  if (given.words.size() != 1) return fail(Code::invalid, "name one file");
-  TRY(const YamlDocument document, read_document_file(given.words[0]));
-  ParsedCommand quiet = given;
+Result<int> run_workflow(const ParsedCommand& command) {
+  if (command.words.size() != 1) return fail(Code::invalid, "name one file");
+  TRY(const YamlDocument document, read_document_file(command.words[0]));
+  ParsedCommand quiet = command;
   quiet.json = false;
-  TRY(const std::optional<int> status, refuse_mistakes(quiet, given.words[0], document));
+  TRY(const std::optional<int> status, refuse_mistakes(quiet, command.words[0], document));
   if (status) return *status;
   cli::RunOptions options;
   options.code = kRunCode;
   options.language = "python";
-  options.print = given.json ? cli::RunPrint::json : cli::RunPrint::text;
-  if (!given.has("keep")) options.workflow = name_of(document.value);
+  options.print = command.json ? cli::RunPrint::json : cli::RunPrint::text;
+  if (!command.has("keep")) options.workflow = name_of(document.value);
   Json variables = Json::object();
-  for (const std::string& one : given.values("variable")) {
-    auto both = cli::parse_context(one);
-    if (!both) return fail(Code::invalid, "--variable '" + one + "' is not NAME=VALUE");
+  for (const std::string& name : command.values("variable")) {
+    auto both = cli::parse_context(name);
+    if (!both) return fail(Code::invalid, "--variable '" + name + "' is not NAME=VALUE");
     auto value = parse_json(both->second);
     variables[both->first] = value ? *std::move(value) : Json(both->second);
   }
   options.context = {{"document", dump_json(document.value)}, {"variables", dump_json(variables)}};
   TRY(options.timeout_seconds,
-      limit(given, "timeout", cli::kSecondsAmount, guardrail(document.value, "max_execution_time")));
-  TRY(options.memory_mb, limit(given, "memory", cli::kMemoryAmount, guardrail(document.value, "max_memory_mb")));
-  return cli::run_code(cli::find_socket(given.socket), options);
+      limit(command, "timeout", cli::kSecondsAmount, guardrail(document.value, "max_execution_time")));
+  TRY(options.memory_mb, limit(command, "memory", cli::kMemoryAmount, guardrail(document.value, "max_memory_mb")));
+  return cli::run_code(cli::find_socket(command.socket), options);
 }
 
-Result<int> show_workflow(const ParsedCommand& given) {
-  if (given.words.size() != 1) return fail(Code::invalid, "name one workflow");
-  std::string name = given.words[0];
+Result<int> show_workflow(const ParsedCommand& command) {
+  if (command.words.size() != 1) return fail(Code::invalid, "name one workflow");
+  std::string name = command.words[0];
   if (auto document = read_document_file(name); document && !name_of(document->value).empty())
     name = name_of(document->value);
-  TRY(const auto result, result_of(given, "resources/read", {{"uri", "workflow:///" + name}}));
+  TRY(const auto result, result_of(command, "resources/read", {{"uri", "workflow:///" + name}}));
   if (!result) return cli::kExitCancelled;
   const auto contents = result->find("contents");
   const Json empty = Json::array();
   const Json& list = contents != result->end() && contents->is_array() ? *contents : empty;
   const auto state = parse_json(list.empty() ? std::string() : list[0].value("text", ""));
   if (!state || !state->is_object()) return fail(Code::internal, "warderd answered without the workflow");
-  if (given.json) {
+  if (command.json) {
     cli::print_text(stdout, dump_json(*state) + "\n");
     return 0;
   }

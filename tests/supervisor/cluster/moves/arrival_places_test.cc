@@ -5,24 +5,24 @@
 
 #include "tests/catch.h"
 
-using moves::ArrivalPlaces;
+using moves::ArrivalSlots;
 
 TEST_CASE("a node has some of the places, and all nodes have a few together", "[cluster]") {
-  ArrivalPlaces places;
-  std::vector<std::unique_ptr<ArrivalPlaces::TakenPlace>> taken;
+  ArrivalSlots positions;
+  std::vector<std::unique_ptr<ArrivalSlots::ArrivalReservation>> reserved;
   const auto enter = [&](const char* node) {
-    auto place = places.enter(node);
-    if (place) taken.push_back(*std::move(place));
-    return place.has_value();
+    auto position = positions.enter(node);
+    if (position) reserved.push_back(*std::move(position));
+    return position.has_value();
   };
-  for (size_t i = 0; i < ArrivalPlaces::kMaxOfNode; i++) CHECK(enter("n1"));
-  CHECK(places.enter("n1").error().what.find("of node n1") != std::string::npos);
-  for (size_t i = 0; i + ArrivalPlaces::kMaxOfNode < ArrivalPlaces::kMaxInAll; i++) CHECK(enter("n2"));
-  CHECK(places.enter("n3").error().code == Code::exhausted);
-  taken.erase(taken.begin());
+  for (size_t i = 0; i < ArrivalSlots::kMaxOfNode; i++) CHECK(enter("n1"));
+  CHECK(positions.enter("n1").error().what.find("of node n1") != std::string::npos);
+  for (size_t i = 0; i + ArrivalSlots::kMaxOfNode < ArrivalSlots::kMaxInAll; i++) CHECK(enter("n2"));
+  CHECK(positions.enter("n3").error().code == Code::exhausted);
+  reserved.erase(reserved.begin());
   CHECK_FALSE(enter("n2"));
   CHECK(enter("n3"));
   CHECK_FALSE(enter("n1"));
-  taken.clear();
+  reserved.clear();
   CHECK(enter("n1"));
 }

@@ -31,15 +31,15 @@ class MemoryWorkflows : public WorkflowDisk {
   }
   Task<Result<std::vector<StoredStep>>> steps(WorkflowId id, uint32_t first, uint32_t, uint64_t) override {
     const auto& of = all.at(id).second;
-    std::vector<StoredStep> found;
-    if (first < of.size()) found.push_back(of[first]);  // one at a time
-    co_return found;
+    std::vector<StoredStep> stored_steps;
+    if (first < of.size()) stored_steps.push_back(of[first]);  // one at a time
+    co_return stored_steps;
   }
   Task<Result<std::vector<Listed>>> list(std::string tenant) override {
-    std::vector<Listed> found;
+    std::vector<Listed> listeds;
     for (const auto& [id, flow] : all)
-      if (id.tenant == tenant) found.push_back({id.name, flow.first});
-    co_return found;
+      if (id.tenant == tenant) listeds.push_back({id.name, flow.first});
+    co_return listeds;
   }
   Task<Result<Removed>> remove(WorkflowId id) override {
     all.erase(id);

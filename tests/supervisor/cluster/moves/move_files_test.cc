@@ -85,13 +85,13 @@ TEST_CASE_METHOD(TwoMachines, "a workspace comes whole, and is placed once it is
   const auto packed = pack("{}\n");
   const auto arriving = receive(packed);
   CHECK(target().begin()->arrived.empty());  // a daemon that was killed here has nothing to complete
-  const auto again = receive(packed);
-  REQUIRE(target().stage(again, staging(packed), kNeverStop));
+  const auto retry = receive(packed);
+  REQUIRE(target().stage(retry, staging(packed), kNeverStop));
   CHECK_FALSE(fs::exists(to / "workspace"));
-  const auto left = target().begin();
-  REQUIRE(left);
-  REQUIRE(left->arrived.size() == 1);
-  const ArrivedHome& arrived = left->arrived.front();
+  const auto it = target().begin();
+  REQUIRE(it);
+  REQUIRE(it->arrived.size() == 1);
+  const ArrivedHome& arrived = it->arrived.front();
   CHECK(arrived.push.id == id);
   CHECK(arrived.push.epoch == 3);
   CHECK_FALSE(arrived.is_restored);
@@ -100,7 +100,7 @@ TEST_CASE_METHOD(TwoMachines, "a workspace comes whole, and is placed once it is
   fs::create_directories(to / "executions/both");
   fs::create_directories(to / "executions/only-here");
   std::ofstream(to / "executions/only-here/stdout") << "here";
-  const auto records = target().place(arrived);
+  const auto records = target().install(arrived);
   REQUIRE(records);
   CHECK(*records == "{}\n");
   CHECK(contents_of(to / "workspace/text") == "hello");
@@ -110,7 +110,7 @@ TEST_CASE_METHOD(TwoMachines, "a workspace comes whole, and is placed once it is
   CHECK(contents_of(to / "executions/both/stdout") == "came");
   CHECK(contents_of(to / "executions/only-here/stdout") == "here");
   std::ofstream(to / "workspace/new") << "after";
-  CHECK(target().place(arrived));  // again, as after a crash before it was noted
+  CHECK(target().install(arrived));  // again, as after a crash before it was noted
   CHECK(contents_of(to / "workspace/new") == "after");
   const auto trash = target().give_up(arrived.folder);
   REQUIRE(trash);
@@ -132,14 +132,14 @@ TEST_CASE_METHOD(TwoMachines, "a vault is sealed anew; its texts stay", "[cluste
   wrong.has_vault = false;
   CHECK_FALSE(target().stage(receive(packed), wrong, kNeverStop));
   REQUIRE(target().stage(receive(packed), staging(packed), kNeverStop));
-  REQUIRE(target().place(target().begin()->arrived.front()));
-  std::string found;
+  REQUIRE(target().install(target().begin()->arrived.front()));
+  std::string match;
   const auto there_now = open_directory(to.string()).value();
-  const auto take = [&found](std::string_view token, std::string_view text, std::chrono::sys_seconds) {
-    found = std::string(token) + "=" + std::string(text);
+  const auto take = [&match](std::string_view token, std::string_view text, std::chrono::sys_seconds) {
+    match = std::string(token) + "=" + std::string(text);
   };
   REQUIRE(tenants::VaultLog::open(there_now.get(), key_of(2), take));
-  CHECK(found == "<EMAIL_1>=ada@example.org");
+  CHECK(match == "<EMAIL_1>=ada@example.org");
 }
 
 TEST_CASE_METHOD(TwoMachines, "what is damaged, too large or of another workspace is refused", "[cluster]") {
@@ -162,10 +162,10 @@ TEST_CASE_METHOD(TwoMachines, "a snapshot has no part of one machine", "[cluster
   fs::create_directories(root / "forged" / name);
   const auto folder = open_directory((root / "forged").string()).value();
   const Fd file(::open((root / "snapshot").c_str(), O_RDWR | O_CREAT, 0600));
-  const auto made =
+  const auto created =
       cluster::pack_snapshot(file.get(), {{"ada", "reports", "n1", 3, 1, "", ""}, "", folder.get(), {}}, kNeverStop);
-  REQUIRE(made);
-  const moves::PackedHome packed{std::make_shared<Fd>(::dup(file.get())), *made, false};
+  REQUIRE(created);
+  const moves::PackedHome packed{std::make_shared<Fd>(::dup(file.get())), *created, false};
   CHECK(target().stage(receive(packed), staging(packed), kNeverStop).error().what.find("at its top") !=
         std::string::npos);
 }
@@ -173,18 +173,18 @@ TEST_CASE_METHOD(TwoMachines, "a snapshot has no part of one machine", "[cluster
 TEST_CASE_METHOD(TwoMachines, "a workspace leaves: its mark is found again, and its folder is set aside", "[cluster]") {
   const auto leaving = source().mark_leaving(id, 5);
   REQUIRE(leaving);
-  auto left = source().begin();
-  REQUIRE(left->leaving.size() == 1);
-  CHECK(left->leaving.front().id == id);
-  CHECK(left->leaving.front().epoch == 5);
+  auto it = source().begin();
+  REQUIRE(it->leaving.size() == 1);
+  CHECK(it->leaving.front().id == id);
+  CHECK(it->leaving.front().epoch == 5);
   const auto trash = source().set_aside(id);
   REQUIRE(trash);
   CHECK_FALSE(fs::exists(from));
   CHECK(fs::exists(here / ".moves" / *trash / "workspace/workspace/text"));
   REQUIRE(source().unmark_leaving(*leaving));
-  left = source().begin();
-  CHECK(left->leaving.empty());
-  CHECK(left->trash == std::vector<std::string>{*trash});
+  it = source().begin();
+  CHECK(it->leaving.empty());
+  CHECK(it->trash == std::vector<std::string>{*trash});
   REQUIRE(source().empty_trash(*trash, kNeverStop));
   CHECK(source().begin()->trash.empty());
 }
@@ -226,7 +226,7 @@ TEST_CASE_METHOD(TwoMachines, "a parked file names its workspace, and no other f
   const auto opened = target().open_parked(real);
   REQUIRE(opened);
   CHECK(opened->label.workspace == "reports");
-  CHECK(opened->label.made_ms == 77);
+  CHECK(opened->label.created_ms == 77);
   std::ofstream(root / "other") << "other";
   CHECK_FALSE(target().open_parked(fs::canonical(root / "other").string()));
   CHECK_FALSE(target().open_parked(fs::canonical(here).string()));

@@ -22,12 +22,12 @@ struct GateScene {
 }  // namespace
 
 TEST_CASE_METHOD(GateScene, "requests of a held workspace wait; others do not", "[cluster]") {
-  auto hold = gate.hold(kHeldId);
+  auto reservation = gate.hold(kHeldId);
   auto second = gate.hold(kHeldId);
   loop.spawn(pass(kHeldId));
   loop.spawn(pass(kFreeId));
   CHECK(passed == 1);
-  hold = {};
+  reservation = {};
   CHECK(gate.is_held(kHeldId));
   second = {};
   CHECK_FALSE(gate.is_held(kHeldId));
@@ -36,42 +36,42 @@ TEST_CASE_METHOD(GateScene, "requests of a held workspace wait; others do not", 
 }
 
 TEST_CASE_METHOD(GateScene, "a request that waits sees a hold that begins meanwhile", "[cluster]") {
-  auto hold = gate.hold(kHeldId);
+  auto reservation = gate.hold(kHeldId);
   loop.spawn(pass(kHeldId));
-  hold = {};
-  hold = gate.hold(kHeldId);
+  reservation = {};
+  reservation = gate.hold(kHeldId);
   bool is_later = false;
   const Deadline later(loop, std::chrono::milliseconds(30), [&is_later] { is_later = true; });
   loop.run_until([&is_later] { return is_later; });
   CHECK(passed == 0);
-  hold = {};
+  reservation = {};
   loop.run_until([this] { return passed == 1; });
 }
 
 TEST_CASE_METHOD(GateScene, "too many requests do not wait", "[cluster]") {
-  auto hold = gate.hold(kHeldId);
+  auto reservation = gate.hold(kHeldId);
   for (size_t i = 0; i < MoveGate::kMaxWaiting + 3; i++) loop.spawn(pass(kHeldId));
   CHECK(refused == 3);
-  hold = {};
+  reservation = {};
   loop.run_until([this] { return passed == static_cast<int>(MoveGate::kMaxWaiting); });
 }
 
 TEST_CASE_METHOD(GateScene, "requests that run are counted until they end", "[cluster]") {
-  auto one = gate.stay(kHeldId);
+  auto item = gate.stay(kHeldId);
   const auto two = gate.stay(kHeldId);
   CHECK(gate.staying(kHeldId) == 2);
   CHECK(gate.staying(kFreeId) == 0);
-  one.reset();
+  item.reset();
   CHECK(gate.staying(kHeldId) == 1);
 }
 
 TEST_CASE("a hold may outlive its gate", "[cluster]") {
   Loop loop;
-  MoveGate::Hold hold;
+  MoveGate::Hold reservation;
   {
     MoveGate gate(loop);
-    hold = gate.hold(kHeldId);
+    reservation = gate.hold(kHeldId);
   }
-  hold = {};
+  reservation = {};
   SUCCEED();
 }

@@ -15,8 +15,8 @@ void keep(const ConfigurationScene& scene) {
   REQUIRE(loaded.good());
   const auto copy = copy_of(loaded.document, loaded.options.policies);
   REQUIRE(copy);
-  const auto kept = keep_last_good(scene.path("state"), *copy);
-  if (!kept) FAIL(kept.error().what);
+  const auto saved = keep_last_good(scene.path("state"), *copy);
+  if (!saved) FAIL(saved.error().what);
 }
 
 ino_t inode_of(const std::string& path) {

@@ -33,8 +33,8 @@ TEST_CASE("a copy is stored if the daemon has the same files", "[configuration]"
   const ReloadScene scene;
   const auto copy = ReloadedCopy::read(scene.invocation);
   CHECK_FALSE(scene.is_stored());
-  const auto kept = copy.keep(scene.daemons);
-  if (!kept) FAIL(kept.error().what);
+  const auto saved = copy.keep(scene.daemons);
+  if (!saved) FAIL(saved.error().what);
   CHECK(scene.is_stored());
 }
 
@@ -49,19 +49,19 @@ TEST_CASE("no copy is stored of files that the daemon does not read", "[configur
     daemons.policies.push_back("/etc/other");
     names = scene.path("policies") + ":/etc/other";
   }
-  const auto kept = copy.keep(daemons);
-  REQUIRE_FALSE(kept);
-  CHECK(kept.error().code == Code::invalid);
-  CHECK(kept.error().what.find(names) != std::string::npos);
-  CHECK(kept.error().hint.find("systemctl reload warder") != std::string::npos);
+  const auto saved = copy.keep(daemons);
+  REQUIRE_FALSE(saved);
+  CHECK(saved.error().code == Code::invalid);
+  CHECK(saved.error().what.find(names) != std::string::npos);
+  CHECK(saved.error().hint.find("systemctl reload warder") != std::string::npos);
   CHECK_FALSE(scene.is_stored());
 }
 
 TEST_CASE("no copy is stored for a daemon that does not tell its files", "[configuration]") {
   const ReloadScene scene;
-  const auto kept = ReloadedCopy::read(scene.invocation).keep(std::nullopt);
-  REQUIRE_FALSE(kept);
-  CHECK(kept.error().code == Code::invalid);
+  const auto saved = ReloadedCopy::read(scene.invocation).keep(std::nullopt);
+  REQUIRE_FALSE(saved);
+  CHECK(saved.error().code == Code::invalid);
   CHECK_FALSE(scene.is_stored());
 }
 
@@ -70,9 +70,9 @@ TEST_CASE("no copy is stored of a file that was changed during the reload", "[co
   const auto copy = ReloadedCopy::read(scene.invocation);
   SECTION("the configuration") { scene.write("warderd.json.d/10.json", R"({"log_level": "debug"})"); }
   SECTION("a policy") { scene.write("policies/second.json", R"({"extends": "default"})"); }
-  const auto kept = copy.keep(scene.daemons);
-  REQUIRE_FALSE(kept);
-  CHECK(kept.error().code == Code::unavailable);
+  const auto saved = copy.keep(scene.daemons);
+  REQUIRE_FALSE(saved);
+  CHECK(saved.error().code == Code::unavailable);
   CHECK_FALSE(scene.is_stored());
 }
 

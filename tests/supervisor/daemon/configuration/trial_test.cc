@@ -80,7 +80,7 @@ TEST_CASE("an address in the network of the unit is a shortfall that names the s
   CHECK(loaded.notes.shortfalls[0].key == "http.listen[0]");
   CHECK(loaded.notes.shortfalls[0].text.find("systemctl enable warder-http.socket") != std::string::npos);
   CHECK(loaded.notes.shortfalls[1].key == "metrics");
-  view.held.http_passed = view.held.metrics_passed = true;
+  view.listening.http_passed = view.listening.metrics_passed = true;
   const auto passed = tried(scene, text, view);
   CHECK(passed.complete());
   CHECK(passed.notes.warnings.size() == 2);
@@ -90,12 +90,12 @@ TEST_CASE("the sockets of a running daemon are read as they were written", "[tri
   ConfigurationScene scene;
   std::filesystem::create_directories(scene.path("state/reload"));
   CHECK_FALSE(read_held_sockets(scene.path("state")));
-  HeldSockets held;
-  held.mcp_passed = held.metrics_passed = true;
-  held.opened = {"127.0.0.1:9470", "/run/x.sock"};
-  REQUIRE(write_held_sockets(scene.path("state"), held));
+  HeldSockets sockets;
+  sockets.mcp_passed = sockets.metrics_passed = true;
+  sockets.opened = {"127.0.0.1:9470", "/run/x.sock"};
+  REQUIRE(write_held_sockets(scene.path("state"), sockets));
   const auto read = read_held_sockets(scene.path("state"));
   REQUIRE(read);
   CHECK((read->mcp_passed && read->metrics_passed && !read->http_passed && !read->node_passed));
-  CHECK(read->opened == held.opened);
+  CHECK(read->opened == sockets.opened);
 }

@@ -11,8 +11,8 @@ using jail::Language;
 namespace {
 
 // What is said about the failure of execution e2 after e1 ran `earlier`.
-std::string said(Language language, const std::string& earlier, const std::string& error,
-                 const std::string& session = "") {
+std::string reply(Language language, const std::string& earlier, const std::string& error,
+                  const std::string& session = "") {
   executions::RecentCode recent;
   recent.begin("t", "e1", jail::language_name(language), earlier, 10, 1);
   recent.begin("other", "e9", jail::language_name(language), error, 10, 1);
@@ -52,27 +52,28 @@ TEST_CASE("an unknown name that an earlier program of the tenant made is known a
   const std::string error = language == Language::python  ? "NameError: name 'x' is not defined"
                             : language == Language::shell ? "execution: line 1: x: command not found"
                                                           : "ReferenceError: x is not defined";
-  CHECK_THAT(said(language, earlier, error), Contains("the earlier execution e1 defined `x`"));
-  CHECK(said(language, "print('x')", error).empty());
-  CHECK(said(language, "xx = 1", error).empty());
+  CHECK_THAT(reply(language, earlier, error), Contains("the earlier execution e1 defined `x`"));
+  CHECK(reply(language, "print('x')", error).empty());
+  CHECK(reply(language, "xx = 1", error).empty());
 }
 
 TEST_CASE("the sentence says how to keep the name", "[runs]") {
   const std::string error = "NameError: name 'x' is not defined";
-  CHECK_THAT(said(Language::python, "x = 1", error), Contains("the same `session`"));
-  CHECK_THAT(said(Language::python, "x = 1", error, "s"), Contains("session=\"s\""));
-  CHECK_THAT(said(Language::shell, "x() { ls; }", "x: command not found"), Contains("files of /workspace"));
-  CHECK(said(Language::python, "x == 1", error).empty());
-  CHECK(said(Language::python, "f(x=1)", error).empty());
-  CHECK(said(Language::python, "x = 1", "ValueError: x").empty());
+  CHECK_THAT(reply(Language::python, "x = 1", error), Contains("the same `session`"));
+  CHECK_THAT(reply(Language::python, "x = 1", error, "s"), Contains("session=\"s\""));
+  CHECK_THAT(reply(Language::shell, "x() { ls; }", "x: command not found"), Contains("files of /workspace"));
+  CHECK(reply(Language::python, "x == 1", error).empty());
+  CHECK(reply(Language::python, "f(x=1)", error).empty());
+  CHECK(reply(Language::python, "x = 1", "ValueError: x").empty());
 }
 
 TEST_CASE("a file of an earlier program's /tmp is known again", "[runs]") {
-  CHECK_THAT(said(Language::python, "open('/tmp/a.csv', 'w')",
-                  "FileNotFoundError: [Errno 2] No such file or directory: '/tmp/a.csv'"),
+  CHECK_THAT(reply(Language::python, "open('/tmp/a.csv', 'w')",
+                   "FileNotFoundError: [Errno 2] No such file or directory: '/tmp/a.csv'"),
              Contains("/tmp of its own"));
-  CHECK_THAT(said(Language::shell, "echo > /tmp/a", "cat: /tmp/a: No such file or directory"), Contains("/workspace"));
-  CHECK(said(Language::python, "open('/tmp/b')", "FileNotFoundError: No such file or directory: '/tmp/a.csv'").empty());
+  CHECK_THAT(reply(Language::shell, "echo > /tmp/a", "cat: /tmp/a: No such file or directory"), Contains("/workspace"));
+  CHECK(
+      reply(Language::python, "open('/tmp/b')", "FileNotFoundError: No such file or directory: '/tmp/a.csv'").empty());
 }
 
 TEST_CASE("an exported variable of an earlier shell program is known again", "[runs]") {
@@ -117,35 +118,35 @@ TEST_CASE("each form of a shell's message about a name is known", "[runs]") {
   for (const char* message : {"execution: line 3: total: unbound variable", "sh: 1: total: not found",
                               "execution: line 1: total: command not found"}) {
     CAPTURE(message);
-    CHECK_THAT(said(Language::shell, "total=5", message), Contains("defined `total`"));
+    CHECK_THAT(reply(Language::shell, "total=5", message), Contains("defined `total`"));
   }
-  CHECK(said(Language::shell, "total=5", "total: is a directory").empty());
+  CHECK(reply(Language::shell, "total=5", "total: is a directory").empty());
 }
 
 TEST_CASE("a name that stands inside a block, a call or a comparison was not made there", "[runs]") {
   const std::string error = "NameError: name 'x' is not defined";
   for (const char* code : {"    x = 1", "if True:\n  x = 1", "x()", "y.x = 1", "print(x)", "# x = 1", "lambda x: 1"}) {
     CAPTURE(code);
-    CHECK(said(Language::python, code, error).empty());
+    CHECK(reply(Language::python, code, error).empty());
   }
 }
 
 TEST_CASE("texts that are no names are not searched for", "[runs]") {
   const std::string large(81, 'x');
-  CHECK(said(Language::python, large + " = 1", "NameError: name '" + large + "' is not defined").empty());
-  CHECK(said(Language::python, "1x = 1", "NameError: name '1x' is not defined").empty());
-  CHECK(said(Language::python, "a-b = 1", "NameError: name 'a-b' is not defined").empty());
-  CHECK(said(Language::python, "x = 1", "").empty());
-  CHECK(said(Language::python, "x = 1", std::string(5000, ' ') + "NameError: name 'x' is not defined").empty());
+  CHECK(reply(Language::python, large + " = 1", "NameError: name '" + large + "' is not defined").empty());
+  CHECK(reply(Language::python, "1x = 1", "NameError: name '1x' is not defined").empty());
+  CHECK(reply(Language::python, "a-b = 1", "NameError: name 'a-b' is not defined").empty());
+  CHECK(reply(Language::python, "x = 1", "").empty());
+  CHECK(reply(Language::python, "x = 1", std::string(5000, ' ') + "NameError: name 'x' is not defined").empty());
 }
 
 TEST_CASE("a missing file of Node's is known again, and only below /tmp", "[runs]") {
-  CHECK_THAT(said(Language::javascript, "fs.writeFileSync('/tmp/a.json', '1')",
-                  "Error: ENOENT: no such file or directory, open '/tmp/a.json'"),
+  CHECK_THAT(reply(Language::javascript, "fs.writeFileSync('/tmp/a.json', '1')",
+                   "Error: ENOENT: no such file or directory, open '/tmp/a.json'"),
              Contains("or one `session`"));
-  CHECK(said(Language::javascript, "'/home/a.json'", "Error: ENOENT: no such file or directory, open '/home/a.json'")
+  CHECK(reply(Language::javascript, "'/home/a.json'", "Error: ENOENT: no such file or directory, open '/home/a.json'")
             .empty());
-  CHECK(said(Language::python, "'/tmp/'", "FileNotFoundError: No such file or directory: '/tmp/'").empty());
+  CHECK(reply(Language::python, "'/tmp/'", "FileNotFoundError: No such file or directory: '/tmp/'").empty());
 }
 
 TEST_CASE("an export counts if it is a command of a shell program, and the variable is not read here", "[runs]") {

@@ -2,8 +2,10 @@
 #include "supervisor/executions/runs/background.h"
 
 #include "supervisor/base/json/json.h"
+#include "supervisor/protocol/mcp/context.h"
 #include "tests/catch.h"
 #include "tests/jail/await.h"
+#include "tests/supervisor/executions/runs/scene.h"
 
 using Catch::Matchers::Contains;
 using tasks::TaskState;
@@ -26,7 +28,7 @@ struct BackgroundScene {
         store, [this] { return is_closing; }, [this] { ended++; }, kBackground);
   }
   ~BackgroundScene() { task.reset(); }
-  void begin() { REQUIRE(await(loop, task->begin_again(mcp::Principal::of_token("ci"), "acme"))); }
+  void begin() { REQUIRE(await(loop, task->restart(mcp::Principal::of_token("ci"), "acme"))); }
   Result<std::string> read(const std::string& id = kBackground, const std::string& tenant = "acme") {
     return await(loop, runs::read_result(store, tenant, id));
   }
@@ -117,9 +119,9 @@ TEST_CASE("a call that cannot go on without its client begins no task", "[backgr
   BackgroundScene scene;
   mcp::RequestContext context(scene.loop, {}, mcp::kNewestModern, {});
   context.principal = mcp::Principal::of_token("ci");
-  const auto begun = await(scene.loop, scene.task->begin(context, "acme"));
-  REQUIRE_FALSE(begun);
-  CHECK(begun.error().code == Code::unavailable);
+  const auto started = await(scene.loop, scene.task->begin(context, "acme"));
+  REQUIRE_FALSE(started);
+  CHECK(started.error().code == Code::unavailable);
   CHECK_FALSE(scene.found());
   scene.task.reset();
   CHECK(scene.ended == 0);
@@ -132,9 +134,9 @@ TEST_CASE("a tenant with too many running tasks gets no further one", "[backgrou
     other.owner = {"acme", "token:ci"};
     REQUIRE(await(scene.loop, scene.store.begin(std::move(other))));
   }
-  const auto begun = await(scene.loop, scene.task->begin_again(mcp::Principal::of_token("ci"), "acme"));
-  REQUIRE_FALSE(begun);
-  CHECK(begun.error().code == Code::exhausted);
+  const auto started = await(scene.loop, scene.task->restart(mcp::Principal::of_token("ci"), "acme"));
+  REQUIRE_FALSE(started);
+  CHECK(started.error().code == Code::exhausted);
   CHECK_FALSE(scene.found());
 }
 
@@ -146,16 +148,16 @@ TEST_CASE("the handle says where the result will be, with a link", "[background]
         Json{{"execution_id", kBackground}, {"state", "working"}, {"result", uri}});
   CHECK(std::get<mcp::ResourceLink>(handle.content[1]).uri == uri);
   CHECK_FALSE(handle.is_error);
-  const mcp::ToolResult last = runs::background_handle(kBackground, TaskState::working, tasks::kLastPlace);
-  CHECK(Json::parse(std::get<mcp::Text>(last.content[0]).text)["note"] == std::string(tasks::kLastPlace));
+  const mcp::ToolResult last = runs::background_handle(kBackground, TaskState::working, tasks::kLastSlot);
+  CHECK(Json::parse(std::get<mcp::Text>(last.content[0]).text)["note"] == std::string(tasks::kLastSlot));
 }
 
 TEST_CASE("of a long answer the beginning is stored, with its length", "[background]") {
   const std::string text = R"({"result":")" + std::string(1000, 'x') + "\"}";
-  CHECK(runs::kept_text("e1", answer_with(text), "ok", text.size()) == text);
+  CHECK(runs::saved_text("e1", answer_with(text), "ok", text.size()) == text);
   mcp::ToolResult failed = answer_with(text);
   failed.is_error = true;
-  Json stored = Json::parse(runs::kept_text("e1", failed, "timeout", 800));
+  Json stored = Json::parse(runs::saved_text("e1", failed, "timeout", 800));
   CHECK(stored["success"] == false);
   CHECK(stored["outcome"] == "timeout");
   CHECK(stored["execution_id"] == "e1");
@@ -163,9 +165,9 @@ TEST_CASE("of a long answer the beginning is stored, with its length", "[backgro
   CHECK(stored["answer_begins"] == text.substr(0, 50));
   CHECK_THAT(stored["notes"][0].get<std::string>(), Contains("write it to a file in the workspace"));
   const Json cut =
-      Json::parse(runs::kept_text("e1", answer_with("{\"a\":\"" + std::string(999, '\xc3') + "\"}"), "ok", 160));
+      Json::parse(runs::saved_text("e1", answer_with("{\"a\":\"" + std::string(999, '\xc3') + "\"}"), "ok", 160));
   CHECK(cut["success"] == true);
-  Json empty = Json::parse(runs::kept_text("e1", {}, "ok", 800));
+  Json empty = Json::parse(runs::saved_text("e1", {}, "ok", 800));
   CHECK(empty["error"] == "the answer has no text");
 }
 

@@ -101,10 +101,10 @@ TEST_CASE("a language that the policy does not list is denied", "[request]") {
 TEST_CASE("code in a fence of TypeScript runs as TypeScript, but not in a session", "[request]") {
   RequestScene scene;
   const Json fenced = {{"code", "```ts\nconst n: number = 1;\n```"}, {"language", "javascript"}};
-  const runs::ExecuteRequest taken = scene.accepted(fenced);
-  CHECK(taken.jail.spec.language == Language::typescript);
-  CHECK(taken.jail.code.find("```") == std::string::npos);
-  REQUIRE_FALSE(taken.notes.empty());
+  const runs::ExecuteRequest request = scene.accepted(fenced);
+  CHECK(request.jail.spec.language == Language::typescript);
+  CHECK(request.jail.code.find("```") == std::string::npos);
+  REQUIRE_FALSE(request.notes.empty());
   Json in_session = fenced;
   in_session["session"] = "s";
   CHECK(scene.accepted(in_session).jail.spec.language == Language::javascript);
@@ -116,14 +116,14 @@ TEST_CASE("timeout_seconds becomes the wall time, within the policy", "[request]
   RequestScene scene;
   CHECK(scene.accepted({{"timeout_seconds", 1.5}}).jail.spec.limits.wall == std::chrono::milliseconds(1500));
   CHECK(scene.accepted({{"timeout_seconds", 60}}).clamped.empty());
-  const runs::ExecuteRequest most = scene.accepted({{"timeout_seconds", 61}});
-  CHECK(most.jail.spec.limits.wall == std::chrono::seconds(60));
-  CHECK(most.jail.spec.at_ceiling.wall);
-  CHECK_FALSE(most.jail.spec.at_ceiling.memory);
-  REQUIRE(most.clamped.size() == 1);
-  CHECK(most.clamped[0].name == "wall_ms");
-  CHECK(most.clamped[0].asked == "61 s");
-  CHECK(most.clamped[0].given == "60 s");
+  const runs::ExecuteRequest request = scene.accepted({{"timeout_seconds", 61}});
+  CHECK(request.jail.spec.limits.wall == std::chrono::seconds(60));
+  CHECK(request.jail.spec.at_ceiling.wall);
+  CHECK_FALSE(request.jail.spec.at_ceiling.memory);
+  REQUIRE(request.clamped.size() == 1);
+  CHECK(request.clamped[0].name == "wall_ms");
+  CHECK(request.clamped[0].requested == "61 s");
+  CHECK(request.clamped[0].given == "60 s");
   const runs::ExecuteRequest least = scene.accepted({{"timeout_seconds", 0.0001}});
   CHECK(least.jail.spec.limits.wall == policies::kMinWall);
   CHECK(least.clamped.size() == 1);
@@ -132,11 +132,11 @@ TEST_CASE("timeout_seconds becomes the wall time, within the policy", "[request]
 TEST_CASE("memory_mb becomes the limit of memory, within the policy", "[request]") {
   RequestScene scene;
   CHECK(scene.accepted({{"memory_mb", 300.5}}).jail.spec.limits.memory_bytes == 300 * kMiB + kMiB / 2);
-  const runs::ExecuteRequest most = scene.accepted({{"memory_mb", 1024}, {"timeout_seconds", 100}});
-  CHECK(most.jail.spec.limits.memory_bytes == 400 * kMiB);
-  CHECK(most.jail.spec.shown.memory_bytes == 400 * kMiB);
-  CHECK(most.jail.spec.at_ceiling.memory);
-  CHECK(runs::clamped_json(most.clamped) == Json::parse(R"([{"name": "wall_ms", "asked": "100 s", "given": "60 s"},
+  const runs::ExecuteRequest request = scene.accepted({{"memory_mb", 1024}, {"timeout_seconds", 100}});
+  CHECK(request.jail.spec.limits.memory_bytes == 400 * kMiB);
+  CHECK(request.jail.spec.displayed.memory_bytes == 400 * kMiB);
+  CHECK(request.jail.spec.at_ceiling.memory);
+  CHECK(runs::clamped_json(request.clamped) == Json::parse(R"([{"name": "wall_ms", "asked": "100 s", "given": "60 s"},
                         {"name": "memory_bytes", "asked": "1 GiB", "given": "400 MiB"}])"));
   const runs::ExecuteRequest least = scene.accepted({{"memory_mb", 1}});
   CHECK(least.jail.spec.limits.memory_bytes == policies::kMinMemoryBytes);
@@ -160,17 +160,17 @@ TEST_CASE("the workspace is the policy's, unless the call may choose", "[request
 
 TEST_CASE("a workspace that the policy does not give is denied, with the way out", "[request]") {
   RequestScene scene;
-  const auto [mode, choose, asked] = GENERATE(table<WorkspaceMode, bool, std::string>({
+  const auto [mode, choose, requested] = GENERATE(table<WorkspaceMode, bool, std::string>({
       {WorkspaceMode::direct, false, "staged"},
       {WorkspaceMode::read_only, true, "staged"},
       {WorkspaceMode::read_only, true, "direct"},
       {WorkspaceMode::staged, true, "direct"},
   }));
   scene.set_staging(mode, choose);
-  const Error denied = scene.refused({{"workspace", asked}});
+  const Error denied = scene.refused({{"workspace", requested}});
   CHECK(denied.code == Code::denied);
   CHECK(denied.rule == "workspace.mode");
-  CHECK_THAT(denied.what, Contains("does not give programs a " + asked + " workspace"));
+  CHECK_THAT(denied.what, Contains("does not give programs a " + requested + " workspace"));
   CHECK_THAT(denied.hint, Contains("leave `workspace` out"));
 }
 

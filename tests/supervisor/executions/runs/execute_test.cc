@@ -139,7 +139,7 @@ TEST_CASE("without a jail the program did not run, and the journal says so", "[e
 
 TEST_CASE("a call that is cancelled while it waits for a place leaves the line", "[execute]") {
   CallScene scene;
-  const executions::Admission::Permit place = scene.take_only_place();
+  const executions::Admission::Permit permit = scene.take_only_place();
   {
     StartedCall call(scene, scene.with({{"code", "1"}}));
     scene.wait_for_line();
@@ -154,7 +154,7 @@ TEST_CASE("a call that is cancelled while it waits for a place leaves the line",
 
 TEST_CASE("an administrator ends a call that waits for a place", "[execute]") {
   CallScene scene;
-  const executions::Admission::Permit place = scene.take_only_place();
+  const executions::Admission::Permit permit = scene.take_only_place();
   const Json arguments = GENERATE(Json{{"code", "1"}}, Json{{"code", "1"}, {"fork", {1, 2}}});
   CAPTURE(arguments.dump());
   StartedCall call(scene, scene.with(arguments));
@@ -169,7 +169,7 @@ TEST_CASE("an administrator ends a call that waits for a place", "[execute]") {
 TEST_CASE("a full queue refuses a call with the policy's rule", "[execute]") {
   CallScene scene;
   scene.change_policy([](policies::Policy& policy) { policy.queued_executions = 1; });
-  const executions::Admission::Permit place = scene.take_only_place();
+  const executions::Admission::Permit permit = scene.take_only_place();
   StartedCall waiting(scene, scene.with({{"code", "1"}}));
   scene.wait_for_line();
   Json body = body_of(scene.execute({{"code", "1"}}));
@@ -243,16 +243,16 @@ TEST_CASE("a call in the background needs a client that can be answered before i
 TEST_CASE("an execution that is started again for a client without its workspace is answered by its task",
           "[execute]") {
   CallScene scene;
-  runs::ResumedExecution again;
-  again.run.execution = "e0123456789abcdef";
-  again.run.workflow.tenant = scene.tenant().name() + "/reports";
-  again.member = scene.member;
-  again.arguments = {{"code", "1"}, {"background", true}};
+  runs::ResumedExecution execution;
+  execution.run.execution = "e0123456789abcdef";
+  execution.run.workflow.tenant = scene.tenant().name() + "/reports";
+  execution.member = scene.member;
+  execution.arguments = {{"code", "1"}, {"background", true}};
   const auto resumed = [](runs::ExecuteEnvironment& environment, runs::ResumedExecution run) -> Task<bool> {
     co_await runs::resume_execution(environment, std::move(run));
     co_return true;
   };
-  CHECK(scene.finish(resumed(scene.environment, std::move(again))));
+  CHECK(scene.finish(resumed(scene.environment, std::move(execution))));
   const auto* task = scene.tasks.find_of_tenant("e0123456789abcdef", scene.tenant().name() + "/reports");
   REQUIRE(task);
   CHECK(tasks::is_ended(task->state));

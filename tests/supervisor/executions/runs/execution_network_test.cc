@@ -68,11 +68,11 @@ struct NetworkScene : IdleScene {
     co_return ready;
   }
   // The answer to a program that asks for a tunnel to this host; empty: the connection was closed.
-  std::string ask_for(const std::string& host) {
+  std::string ask_for(const std::string& name) {
     Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const auto* address = reinterpret_cast<const sockaddr*>(&listener.address);
     REQUIRE(::connect(socket.get(), address, sizeof listener.address) == 0);
-    const std::string head = "CONNECT " + host + " HTTP/1.1\r\nHost: " + host + "\r\n\r\n";
+    const std::string head = "CONNECT " + name + " HTTP/1.1\r\nHost: " + name + "\r\n\r\n";
     REQUIRE(::send(socket.get(), head.data(), head.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(head.size()));
     std::string answer;
     const auto is_over = [&] {
@@ -153,25 +153,25 @@ TEST_CASE("of many refused hosts the first five are named, and no name is longer
 TEST_CASE("a rule that asks a person shows the host, and refuses without an approval", "[network]") {
   NetworkScene scene;
   scene.serve();
-  calls::Approval shown;
-  const auto place =
-      scene.approvals.observe({.changed =
-                                   [&](const calls::Approval& approval, calls::Approvals::What what, std::string_view) {
-                                     if (what != calls::Approvals::What::asked) return;
-                                     shown = approval;
-                                     scene.loop.defer([&] {
-                                       using Kind = calls::ApprovalVerdict::Kind;
-                                       (void)scene.approvals.settle(shown.id, {Kind::denied, "ada", "no"});
-                                     });
-                                   },
-                               .can_decide = [] { return true; }});
+  calls::Approval visible;
+  const auto position = scene.approvals.observe(
+      {.changed =
+           [&](const calls::Approval& approval, calls::Approvals::RequestChange subject, std::string_view) {
+             if (subject != calls::Approvals::RequestChange::requested) return;
+             visible = approval;
+             scene.loop.defer([&] {
+               using Kind = calls::ApprovalVerdict::Kind;
+               (void)scene.approvals.settle(visible.id, {Kind::denied, "ada", "no"});
+             });
+           },
+       .can_decide = [] { return true; }});
   scene.begin();
   CHECK_THAT(scene.ask_for("ask.example:443"), Contains(" 403 "));
   scene.end();
-  CHECK(shown.tool == "network: CONNECT ask.example:443");
-  CHECK_THAT(shown.rule, Contains("people"));
-  CHECK_THAT(shown.arguments, Contains("ask.example"));
-  CHECK(shown.execution == "e1");
+  CHECK(visible.tool == "network: CONNECT ask.example:443");
+  CHECK_THAT(visible.rule, Contains("people"));
+  CHECK_THAT(visible.arguments, Contains("ask.example"));
+  CHECK(visible.execution == "e1");
   REQUIRE(scene.network->refused().size() == 1);
   CHECK_THAT(scene.network->refused()[0].rule, Contains("egress.rules[0]"));
 }

@@ -20,10 +20,10 @@ using Ids = std::vector<std::string>;
 const std::string kChosen = "11111111-2222-3333";
 
 struct NamedScene : IdleScene {
-  int programs = 0;                          // that began
-  bool keeps_answer = true;                  // the program may have begun
-  std::vector<std::shared_ptr<Event>> held;  // of programs that wait for the test
-  bool holds = false;                        // programs wait
+  int programs = 0;                              // that began
+  bool keeps_answer = true;                      // the program may have begun
+  std::vector<std::shared_ptr<Event>> reserved;  // of programs that wait for the test
+  bool holds = false;                            // programs wait
   mcp::ToolResult answer = mcp::ToolResult::text(R"({"success":true,"result":1})");
 
   runs::RunNamed program() {
@@ -31,7 +31,7 @@ struct NamedScene : IdleScene {
       programs++;
       if (holds) {
         const auto event = std::make_shared<Event>();
-        held.push_back(event);
+        reserved.push_back(event);
         co_await *event;
       }
       run.keeps_answer = keeps_answer;
@@ -55,7 +55,7 @@ struct NamedScene : IdleScene {
     return finish(runs::cancel_named(stores(), {tenant().name(), member->principal.name()}, kChosen));
   }
   void wait_for_programs(size_t count) {
-    REQUIRE(run_until(loop, [&] { return held.size() == count; }));
+    REQUIRE(run_until(loop, [&] { return reserved.size() == count; }));
   }
 };
 
@@ -150,7 +150,7 @@ TEST_CASE("a call that comes while the program runs waits for its answer", "[nam
   StartedCall second(scene, scene.named_call({{"code", "1"}}), NamedScene::meta_of(kChosen));
   mcp_test::settle(scene.loop);
   CHECK_FALSE(second.is_done());
-  scene.held[0]->fire();
+  scene.reserved[0]->fire();
   CHECK(body_of(second.result()) == body_of(first.result()));
   CHECK(scene.programs == 1);
 }
@@ -184,10 +184,10 @@ TEST_CASE("a call that waited for one that ran no program takes its place", "[na
   scene.wait_for_programs(1);
   StartedCall second(scene, scene.named_call({{"code", "1"}}), NamedScene::meta_of(kChosen));
   mcp_test::settle(scene.loop);
-  scene.held[0]->fire();
+  scene.reserved[0]->fire();
   scene.wait_for_programs(2);
   CHECK(first.is_done());
-  scene.held[1]->fire();
+  scene.reserved[1]->fire();
   second.result();
   CHECK(scene.programs == 2);
 }
@@ -200,11 +200,11 @@ TEST_CASE("the id of a call that was cancelled answers that its program may have
     scene.wait_for_programs(1);
   }
   CHECK(scene.entry()->state == TaskState::cancelled);
-  const mcp::ToolResult again = scene.call();
-  CHECK(again.is_error);
-  CHECK(body_of(again)["outcome"] == "cancelled");
-  CHECK(body_of(again)["may_have_run"] == true);
-  CHECK(body_of(again)["execution_id"] == scene.id());
+  const mcp::ToolResult tool_result = scene.call();
+  CHECK(tool_result.is_error);
+  CHECK(body_of(tool_result)["outcome"] == "cancelled");
+  CHECK(body_of(tool_result)["may_have_run"] == true);
+  CHECK(body_of(tool_result)["execution_id"] == scene.id());
   CHECK(scene.programs == 1);
 }
 
@@ -278,7 +278,7 @@ TEST_CASE("a cancellation of a program that runs ends its jail, and the program'
   REQUIRE(scene.cancel());
   CHECK(record->handle.cancelled());
   CHECK(scene.entry()->state == TaskState::working);
-  scene.held[0]->fire();
+  scene.reserved[0]->fire();
   CHECK(body_of(call.result())["result"] == 1);
   CHECK(body_of(scene.call())["result"] == 1);
 }
@@ -291,20 +291,20 @@ TEST_CASE("a cancellation of a call that waits for a place is its answer", "[nam
   scene.wait_for_programs(1);
   REQUIRE(scene.cancel());
   CHECK(scene.entry()->state == TaskState::cancelled);
-  scene.held[0]->fire();
+  scene.reserved[0]->fire();
   CHECK(body_of(call.result())["outcome"] == "cancelled");
   CHECK(call.result().meta.contains("org.warder/kept"));
 }
 
 TEST_CASE("an answer that is too long to be stored is stored with its beginning", "[named]") {
   NamedScene scene;
-  const size_t most = runs::named_limits().result_bytes;
-  scene.answer = mcp::ToolResult::text(R"({"result":")" + std::string(most, 'x') + "\"}");
-  CHECK(body_of(scene.call())["result"].get_ref<const std::string&>().size() == most);
-  Json again = body_of(scene.call());
-  CHECK(again["truncated"]["answer"]["bytes"] == most + 13);
-  CHECK_THAT(again["answer_begins"].get<std::string>(), Contains("xxx"));
-  CHECK(again["execution_id"] == scene.id());
+  const size_t max = runs::named_limits().result_bytes;
+  scene.answer = mcp::ToolResult::text(R"({"result":")" + std::string(max, 'x') + "\"}");
+  CHECK(body_of(scene.call())["result"].get_ref<const std::string&>().size() == max);
+  Json retry = body_of(scene.call());
+  CHECK(retry["truncated"]["answer"]["bytes"] == max + 13);
+  CHECK_THAT(retry["answer_begins"].get<std::string>(), Contains("xxx"));
+  CHECK(retry["execution_id"] == scene.id());
 }
 
 TEST_CASE("the result of an id can be read by its client's text or by the execution's id", "[named]") {
@@ -317,16 +317,16 @@ TEST_CASE("the result of an id can be read by its client's text or by the execut
   scene.holds = true;
   StartedCall call(scene, scene.named_call({{"code", "1"}}), NamedScene::meta_of(kChosen));
   scene.wait_for_programs(1);
-  auto found = read(kChosen);
-  REQUIRE(found);
-  CHECK(found->state == runs::ExecutionResult::State::working);
-  CHECK(Json::parse(found->text) == Json{{"execution_id", scene.id()}, {"state", "working"}});
-  scene.held[0]->fire();
+  auto match = read(kChosen);
+  REQUIRE(match);
+  CHECK(match->state == runs::ExecutionResult::State::working);
+  CHECK(Json::parse(match->text) == Json{{"execution_id", scene.id()}, {"state", "working"}});
+  scene.reserved[0]->fire();
   call.result();
-  found = read(kChosen);
-  REQUIRE(found);
-  CHECK(found->state == runs::ExecutionResult::State::ended);
-  CHECK(Json::parse(found->text)["result"] == 1);
+  match = read(kChosen);
+  REQUIRE(match);
+  CHECK(match->state == runs::ExecutionResult::State::ended);
+  CHECK(Json::parse(match->text)["result"] == 1);
 }
 
 TEST_CASE("to await a result ends with the execution or with the wait", "[named]") {
@@ -343,7 +343,7 @@ TEST_CASE("to await a result ends with the execution or with the wait", "[named]
   auto waiting = start(awaited(std::chrono::hours(1)));
   mcp_test::settle(scene.loop);
   CHECK_FALSE(waiting.done());
-  scene.held[0]->fire();
+  scene.reserved[0]->fire();
   CHECK(run_until(scene.loop, [&] { return waiting.done(); }));
 }
 

@@ -36,10 +36,10 @@ struct ConclusionScene : IdleScene {
 
 TEST_CASE("a proposal that the agent or a person commits stays open, with its difference", "[proposal]") {
   ConclusionScene scene(GENERATE(CommitBy::agent, CommitBy::ask));
-  Json shown = scene.conclude(jail::Outcome::ok);
-  CHECK(shown["id"] == scene.proposal.id);
-  CHECK(shown["state"] == "open");
-  CHECK_THAT(shown["diff"].get<std::string>(), Contains("new.txt") && Contains("+second\n"));
+  Json output = scene.conclude(jail::Outcome::ok);
+  CHECK(output["id"] == scene.proposal.id);
+  CHECK(output["state"] == "open");
+  CHECK_THAT(output["diff"].get<std::string>(), Contains("new.txt") && Contains("+second\n"));
   CHECK_FALSE(scene.is_in_workspace());
   CHECK(scene.opened()->open_proposals() == 1);
   CHECK(scene.changed_files.empty());
@@ -71,20 +71,20 @@ TEST_CASE("automatic: the changes of any other program are discarded", "[proposa
 TEST_CASE("automatic: a conflict leaves the proposal open, and says where", "[proposal]") {
   ConclusionScene scene(CommitBy::automatic);
   runs_test::put(scene.workspace() / "new.txt", "of another program");
-  Json shown = scene.conclude(jail::Outcome::ok);
-  CHECK(shown["state"] == "open");
-  REQUIRE(shown.contains("conflicts"));
-  CHECK(shown["conflicts"][0]["path"] == "new.txt");
+  Json output = scene.conclude(jail::Outcome::ok);
+  CHECK(output["state"] == "open");
+  REQUIRE(output.contains("conflicts"));
+  CHECK(output["conflicts"][0]["path"] == "new.txt");
   CHECK(runs_test::get(scene.workspace() / "new.txt") == "of another program");
 }
 
 TEST_CASE("the difference is cut at its bytes, and says so", "[proposal]") {
   ConclusionScene scene(CommitBy::agent);
-  const std::string whole = scene.conclude(jail::Outcome::ok)["diff"].get<std::string>();
+  const std::string text = scene.conclude(jail::Outcome::ok)["diff"].get<std::string>();
   const std::string part = scene.conclude(jail::Outcome::ok, 30)["diff"].get<std::string>();
-  CHECK(part.size() < whole.size());
+  CHECK(part.size() < text.size());
   CHECK_THAT(part, Contains("the diff is longer"));
-  CHECK_THAT(whole, !Contains("the diff is longer"));
+  CHECK_THAT(text, !Contains("the diff is longer"));
 }
 
 TEST_CASE("the files of open proposals count in the tenant's quota", "[proposal]") {

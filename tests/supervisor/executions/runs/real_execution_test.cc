@@ -36,7 +36,7 @@ struct DirectExecution {
     record->tenant = in.tenant().id();
     record->policy = in.member->policy;
     record->principal = in.member->principal.name();
-    record->asked_ms = journal::now_ms();
+    record->requested_ms = journal::now_ms();
     return record;
   }
   calls::CallContext caller(const std::string& id) {
@@ -88,7 +88,7 @@ TEST_CASE("a program's value, output and files are in the answer, and its end is
   const auto row = scene.row_of("e0123456789abcdef");
   REQUIRE(row);
   CHECK(row->ended.outcome == "ok");
-  CHECK(row->begun.language == "python");
+  CHECK(row->started.language == "python");
   CHECK(row->ended.ledger.printed_bytes == 5);
   CHECK(row->ended.ledger.returned_bytes > 0);
   CHECK(scene.admission.running() == 1);  // the execution gives its place back when it is destroyed
@@ -118,7 +118,7 @@ TEST_CASE("an error before the program says that no program ran", "[execution]")
   REQUIRE_FALSE(result);
   CHECK(result.error().what == "not now");
   CHECK(direct.execution.ran() == runs::ProgramRan::no);
-  CHECK_FALSE(direct.recording.has_begun());
+  CHECK_FALSE(direct.recording.was_started());
   CHECK_FALSE(std::filesystem::exists(scene.workspace() / "ran"));
 }
 
@@ -246,11 +246,11 @@ TEST_CASE("the receipt is in the answer if the request or the policy asks for it
   JailScene scene;
   const Json code = {{"code", "1"}};
   CHECK_FALSE(scene.execute(code).meta.contains(runs::kReceiptKey));
-  const mcp::ToolResult asked = scene.execute(code, {{runs::kReceiptKey, true}});
-  REQUIRE(asked.meta.contains(runs::kReceiptKey));
-  CHECK(Json::parse(asked.meta.at(runs::kReceiptKey))["no_new_privileges"] == true);
-  CHECK(body_of(asked)["usage"].contains("wall_ms"));
-  scene.change_policy([](policies::Policy& policy) { policy.receipt = policies::ReceiptPlace::answer; });
+  const mcp::ToolResult tool_result = scene.execute(code, {{runs::kReceiptKey, true}});
+  REQUIRE(tool_result.meta.contains(runs::kReceiptKey));
+  CHECK(Json::parse(tool_result.meta.at(runs::kReceiptKey))["no_new_privileges"] == true);
+  CHECK(body_of(tool_result)["usage"].contains("wall_ms"));
+  scene.change_policy([](policies::Policy& policy) { policy.receipt = policies::ReceiptDelivery::answer; });
   CHECK(scene.execute(code).meta.contains(runs::kReceiptKey));
 }
 
@@ -355,11 +355,11 @@ TEST_CASE("a background program's answer is its result, and a large value is sto
   Json handle = Json::parse(client.result()["content"][0]["text"].get<std::string>());
   client.close();  // the program continues
   const std::string id = handle["execution_id"].get<std::string>();
-  const auto found = scene.finish(runs::await_result(scene.loop, {scene.tasks, scene.named, scene.executions},
+  const auto match = scene.finish(runs::await_result(scene.loop, {scene.tasks, scene.named, scene.executions},
                                                      scene.tenant(), id, std::chrono::seconds(50)));
-  REQUIRE(found);
-  REQUIRE(found->state == runs::ExecutionResult::State::ended);
-  Json body = Json::parse(found->text);
+  REQUIRE(match);
+  REQUIRE(match->state == runs::ExecutionResult::State::ended);
+  Json body = Json::parse(match->text);
   CHECK(body["success"] == true);
   CHECK(body["truncated"]["result"]["bytes"] == 600'000);
   CHECK(body["truncated"]["result"]["resource"] == "exec:///" + id + "/value");

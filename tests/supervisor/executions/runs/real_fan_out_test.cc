@@ -110,11 +110,11 @@ TEST_CASE("an administrator's cancellation ends the branches that run, and begin
            std::filesystem::exists(scene.workspace() / "began-2");
   };
   REQUIRE(run_until(scene.loop, have_begun, std::chrono::seconds(60)));
-  executions::ExecutionRecordPtr whole;
+  executions::ExecutionRecordPtr execution_record_ptr;
   for (const auto& record : scene.executions.all())
-    if (record->id.find('-') == std::string::npos) whole = record;
-  REQUIRE(whole);
-  REQUIRE(scene.executions.cancel(*whole));
+    if (record->id.find('-') == std::string::npos) execution_record_ptr = record;
+  REQUIRE(execution_record_ptr);
+  REQUIRE(scene.executions.cancel(*execution_record_ptr));
   Json body = body_of(call.result());
   CAPTURE(body.dump());
   CHECK(outcomes_of(body) == Outcomes{"ok", "cancelled", "cancelled", "cancelled"});

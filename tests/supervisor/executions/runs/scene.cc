@@ -27,14 +27,14 @@ const policies::Store& standard_store() {
   return store;
 }
 
-fs::path made(const fs::path& folder) {
+fs::path produced(const fs::path& folder) {
   fs::create_directories(folder);
   return folder;
 }
 
 upstream::UpstreamServers::Settings no_servers() {
   upstream::UpstreamServers::Settings settings;
-  settings.nobody.policy = standard_store().standard();
+  settings.no_user.policy = standard_store().standard();
   return settings;
 }
 
@@ -75,7 +75,7 @@ RunsScene::RunsScene(Loop& on_loop, jail::Host& with_host, const fs::path& with_
       store(standard_store()),
       state(with_state.empty() ? temp.path() : with_state),
       registry(tenants::Registry::open(loop, open_directory(state.string()).value().get(), store).value()),
-      journal(journal::Journal::open(loop, made(temp.path() / "journal").string(), {}).value()),
+      journal(journal::Journal::open(loop, produced(temp.path() / "journal").string(), {}).value()),
       disk(WorkerThread::start(loop).value()),
       proposals(loop),
       admission(loop, 100),

@@ -12,10 +12,16 @@
 #include <string>
 #include <vector>
 
+#include "jail/execution/execution.h"
+#include "jail/execution/outcome.h"
+#include "policies/policy.h"
+#include "policies/store.h"
 #include "supervisor/base/fd_pair.h"
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/executions/runs/execute_environment.h"
+#include "supervisor/executions/sessions.h"
 #include "supervisor/protocol/mcp/connection.h"
+#include "supervisor/protocol/mcp/context.h"
 #include "supervisor/protocol/mcp/server.h"
 #include "supervisor/records/journal/task_rows.h"
 #include "supervisor/records/journal/workflow_rows.h"

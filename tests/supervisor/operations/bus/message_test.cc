@@ -16,14 +16,14 @@ struct Silent {
   bus::MessagePtr message;
 
   Silent() {
-    sd_bus* made = nullptr;
-    REQUIRE(sd_bus_new(&made) >= 0);
-    connection.reset(made);
+    sd_bus* created = nullptr;
+    REQUIRE(sd_bus_new(&created) >= 0);
+    connection.reset(created);
     const int fd = ends.theirs.release();  // closed by the connection
-    REQUIRE(sd_bus_set_fd(made, fd, fd) >= 0);
-    REQUIRE(sd_bus_start(made) >= 0);
+    REQUIRE(sd_bus_set_fd(created, fd, fd) >= 0);
+    REQUIRE(sd_bus_start(created) >= 0);
     sd_bus_message* signal = nullptr;
-    REQUIRE(sd_bus_message_new_signal(made, &signal, "/a", "a.b", "C") >= 0);
+    REQUIRE(sd_bus_message_new_signal(created, &signal, "/a", "a.b", "C") >= 0);
     message.reset(signal);
   }
   sd_bus_message* get() { return message.get(); }

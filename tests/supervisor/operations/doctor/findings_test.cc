@@ -140,13 +140,13 @@ TEST_CASE("a machine without user namespaces is bad", "[doctor]") {
 TEST_CASE("the checks of the kernel and of programs give each finding one name, and a remedy where it is not good",
           "[doctor]") {
   std::set<std::string> names;
-  for (const Findings& all : {look_at_kernel(), look_at_programs()}) {
+  for (const Findings& all : {examine_kernel(), examine_programs()}) {
     CHECK_FALSE(all.empty());
-    for (const Finding& one : all) {
-      INFO(one.what << ": " << one.found);
-      CHECK(names.insert(one.what).second);
-      CHECK_FALSE(one.found.empty());
-      CHECK(one.remedy.empty() == (one.health == Health::good));
+    for (const Finding& finding : all) {
+      INFO(finding.what << ": " << finding.found);
+      CHECK(names.insert(finding.what).second);
+      CHECK_FALSE(finding.found.empty());
+      CHECK(finding.remedy.empty() == (finding.health == Health::good));
     }
   }
 }
@@ -220,10 +220,10 @@ TEST_CASE("the finding about HTTP names addresses, and tokens that must be repla
 }
 
 TEST_CASE("a node of a cluster: each fault is found, and names the nodes that differ", "[doctor]") {
-  const auto find = [](const ClusterSeen& seen, const std::string& what) {
+  const auto find = [](const ClusterSeen& seen, const std::string& subject) {
     for (const Finding& finding : judge_cluster(seen))
-      if (finding.what == what) return finding;
-    return Finding{what, Health::good, "missing", {}};
+      if (finding.what == subject) return finding;
+    return Finding{subject, Health::good, "missing", {}};
   };
   ClusterSeen seen{.standing = "member", .self = "n1", .nodes = 3};
   seen.versions = {{"n1", "0.1.0"}, {"n2", "0.1.0"}, {"n3", "0.1.0"}};

@@ -48,7 +48,7 @@ struct Ending {
 
 uint64_t count_of(const BusiestTenants::Sum& sum) {
   uint64_t all = 0;
-  for (const uint64_t one : sum.ends) all += one;
+  for (const uint64_t end : sum.ends) all += end;
   return all;
 }
 
@@ -81,7 +81,7 @@ TEST_CASE("each end of an execution is counted once, by its kind", "[metrics][te
     CHECK(sum.cpu_us == 10'000);
   });
   CHECK(tenants.known() == 1);
-  CHECK(count_of(tenants.others()) == 0);
+  CHECK(count_of(tenants.peers()) == 0);
 }
 
 TEST_CASE("tenants without a name are one sum, and equally busy tenants keep their names", "[metrics][tenants]") {
@@ -90,7 +90,7 @@ TEST_CASE("tenants without a name are one sum, and equally busy tenants keep the
   for (int round = 0; round < 20; round++)
     for (const char* tenant : {"a", "b", "c", "d"}) ending.end(tenant);
   CHECK(counts_of(tenants) == std::map<std::string, uint64_t>{{"a", 20}, {"b", 20}});
-  CHECK(count_of(tenants.others()) == 40);
+  CHECK(count_of(tenants.peers()) == 40);
 }
 
 TEST_CASE("a clearly busier tenant takes a name, and no sum decreases", "[metrics][tenants]") {
@@ -98,18 +98,18 @@ TEST_CASE("a clearly busier tenant takes a name, and no sum decreases", "[metric
   const BusiestTenants tenants(ending.registry, 2);
   for (int i = 0; i < 10; i++) ending.end("busy");
   for (int i = 0; i < 3; i++) ending.end("idle");
-  uint64_t others = 0;
+  uint64_t rest = 0;
   for (int i = 0; i < 30; i++) {
     ending.end("new");
-    CHECK(count_of(tenants.others()) >= others);
-    others = count_of(tenants.others());
+    CHECK(count_of(tenants.peers()) >= rest);
+    rest = count_of(tenants.peers());
   }
   const auto counts = counts_of(tenants);
   CHECK(!counts.contains("idle"));
   CHECK(counts.at("busy") == 10);
-  CHECK(counts.at("new") + others == 30);  // each execution once: some before it had its name
+  CHECK(counts.at("new") + rest == 30);  // each execution once: some before it had its name
   ending.end("idle");
-  CHECK(count_of(tenants.others()) == others + 1);
+  CHECK(count_of(tenants.peers()) == rest + 1);
 }
 
 TEST_CASE("yesterday's executions count less than today's", "[metrics][tenants]") {
@@ -131,7 +131,7 @@ TEST_CASE("a tenant that has the name of the sum has no name of its own", "[metr
   const BusiestTenants tenants(ending.registry);
   ending.end("other");
   CHECK(counts_of(tenants).empty());
-  CHECK(count_of(tenants.others()) == 1);
+  CHECK(count_of(tenants.peers()) == 1);
 }
 
 TEST_CASE("a removed tenant leaves neither its name nor its sum", "[metrics][tenants]") {
@@ -142,7 +142,7 @@ TEST_CASE("a removed tenant leaves neither its name nor its sum", "[metrics][ten
   tenants.forget("leaves");
   tenants.forget("was never there");
   CHECK(counts_of(tenants) == std::map<std::string, uint64_t>{{"stays", 10}});
-  CHECK(count_of(tenants.others()) == 0);
+  CHECK(count_of(tenants.peers()) == 0);
   CHECK(tenants.known() == 1);
   ending.end("leaves");  // another tenant of that name
   CHECK(counts_of(tenants).at("leaves") == 1);
@@ -157,7 +157,7 @@ TEST_CASE("the text for very many tenants is as long as for a hundred", "[metric
     for (int i = 0; i < count; i++) ending.end("tenant-" + std::to_string(100'000 + i));
     std::vector<metrics::TenantNumbers> numbers;
     tenants.each_named([&](std::string_view name, const auto& sum) { numbers.push_back({std::string(name), sum}); });
-    numbers.push_back({std::string(metrics::kOtherTenants), tenants.others()});
+    numbers.push_back({std::string(metrics::kOtherTenants), tenants.peers()});
     CHECK(numbers.size() == static_cast<size_t>(std::min(count, 100)) + 1);
     const size_t size = text_size(numbers);
     if (count == 1'000) of_hundred = size;
@@ -169,9 +169,9 @@ TEST_CASE("measure: size and time of a scrape", "[.measure]") {
   for (const int count : {10, 1'000, 100'000}) {
     Ending ending;
     const BusiestTenants tenants(ending.registry);
-    const auto begun = Monotonic::now();
+    const auto started = Monotonic::now();
     for (int i = 0; i < count; i++) ending.end("tenant-" + std::to_string(100'000 + i));
-    const double event_us = ms_since(begun) * 1000 / count;
+    const double event_us = ms_since(started) * 1000 / count;
     size_t size = 0;
     const auto scraped = Monotonic::now();
     constexpr int kTimes = 50;
@@ -180,7 +180,7 @@ TEST_CASE("measure: size and time of a scrape", "[.measure]") {
       tenants.each_named([&](std::string_view name, const auto& sum) {
         numbers.push_back({std::string(name), sum, 0, 0, 1, true, 1 << 20, 1 << 30, 10, 10'000});
       });
-      numbers.push_back({std::string(metrics::kOtherTenants), tenants.others()});
+      numbers.push_back({std::string(metrics::kOtherTenants), tenants.peers()});
       size = text_size(numbers);
     }
     std::cout << count << " tenants: " << size << " bytes, " << ms_since(scraped) / kTimes

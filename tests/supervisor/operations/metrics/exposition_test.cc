@@ -37,8 +37,8 @@ struct Exposed {
     }
   }
   std::string at(const std::string& name) const {
-    const auto found = samples.find(name);
-    return found == samples.end() ? "missing" : found->second;
+    const auto it = samples.find(name);
+    return it == samples.end() ? "missing" : it->second;
   }
 };
 

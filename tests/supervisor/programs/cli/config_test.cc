@@ -9,7 +9,7 @@ using namespace cli;
 namespace {
 
 const SocketPath kDefault{kSystemSocket, SocketSource::system};
-const SocketPath kAsked{"/tmp/with \"quotes\" and \\/w.sock", SocketSource::asked};
+const SocketPath kAsked{"/tmp/with \"quotes\" and \\/w.sock", SocketSource::requested};
 
 std::string text_for(std::string_view client, const SocketPath& socket) {
   const auto entry = client_config(client, "/opt/warder/bin/warder", socket);
@@ -119,7 +119,7 @@ TEST_CASE("warder config prints the entry alone on standard output, the place on
 
 TEST_CASE("a mistyped command line says what is wrong and how to go on", "[program]") {
   using Row = std::tuple<std::vector<std::string>, std::string>;
-  const auto [arguments, said] = GENERATE(values<Row>({
+  const auto [arguments, reply] = GENERATE(values<Row>({
       {{"frobnicate"}, "no command is called 'frobnicate'"},
       {{"--socket", "/x"}, "a command is missing"},
       {{"config"}, "config needs a CLIENT"},
@@ -131,10 +131,10 @@ TEST_CASE("a mistyped command line says what is wrong and how to go on", "[progr
       {{"run", "-c", "1", "--timeout", "-1"}, "--timeout"},
       {{"mcp", "--frob"}, "--frob"},
   }));
-  CAPTURE(said);
+  CAPTURE(reply);
   cli_test::Process warder(arguments);
   const std::string errors = warder.err.rest();
-  CHECK(errors.find(said) != std::string::npos);
+  CHECK(errors.find(reply) != std::string::npos);
   CHECK(warder.out.rest().empty());
   CHECK(warder.wait().status == 2);
 }

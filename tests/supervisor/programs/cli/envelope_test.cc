@@ -10,24 +10,24 @@ using namespace cli;
 
 TEST_CASE("scan finds what the proxy needs in a message of any shape", "[envelope]") {
   SECTION("a request") {
-    const auto found =
+    const auto match =
         scan(R"({"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"x","arguments":{"id":9}}})");
-    CHECK(found.kind == MessageKind::request);
-    CHECK(found.id == "7");
-    CHECK(found.method == "tools/call");
-    CHECK_FALSE(found.modern());
+    CHECK(match.kind == MessageKind::request);
+    CHECK(match.id == "7");
+    CHECK(match.method == "tools/call");
+    CHECK_FALSE(match.modern());
   }
   SECTION("keys in any order, spaces anywhere, an id inside a string is not the id") {
-    const auto found = scan(
+    const auto match = scan(
         " {\t\"params\" : { \"a\": \"\\\"id\\\": 4\", \"b\": [{\"id\": 5}] } ,\"method\":\"m\", \"id\" : \"\\\\\" } ");
-    CHECK(found.kind == MessageKind::request);
-    CHECK(found.id == R"("\\")");
+    CHECK(match.kind == MessageKind::request);
+    CHECK(match.id == R"("\\")");
   }
   SECTION("a modern request") {
-    const auto found = scan(
+    const auto match = scan(
         R"({"id":1,"method":"m","params":{"_meta":{"x":{"y":1},"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}})");
-    CHECK(found.modern());
-    CHECK(found.meta_version == "2026-07-28");
+    CHECK(match.modern());
+    CHECK(match.meta_version == "2026-07-28");
   }
   SECTION("a notification about a request, and one of a subscription") {
     const auto cancelled = scan(R"({"method":"notifications/cancelled","params":{"requestId":"a b"}})");

@@ -119,9 +119,9 @@ TEST_CASE("a shared pipe is not made non-blocking for those it is shared with", 
   CHECK((::fcntl(pipe.write_end.get(), F_GETFL) & O_NONBLOCK) == 0);
   int pair[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
-  Fd left(pair[0]), right(pair[1]);
-  CHECK(open_for_writing(left.get()) == left.get());
+  Fd remaining(pair[0]), right(pair[1]);
+  CHECK(open_for_writing(remaining.get()) == remaining.get());
   LineOutbox out;
   out.add(std::string(8 << 20, 'x'));
-  CHECK(out.flush(left.get()) == LineOutbox::State::blocked);  // though the socket itself would block
+  CHECK(out.flush(remaining.get()) == LineOutbox::State::blocked);  // though the socket itself would block
 }

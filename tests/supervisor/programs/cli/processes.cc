@@ -19,9 +19,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-[[noreturn]] void give_up(const std::string& what) { throw std::runtime_error(what); }
+[[noreturn]] void give_up(const std::string& subject) { throw std::runtime_error(subject); }
 
-int left(Clock::time_point until) {
+int remainder(Clock::time_point until) {
   const auto wait = std::chrono::ceil<Wait>(until - Clock::now()).count();
   return static_cast<int>(wait < 0 ? 0 : wait);
 }
@@ -29,7 +29,7 @@ int left(Clock::time_point until) {
 bool ready(int fd, short events, Clock::time_point until) {
   pollfd polled = {fd, events, 0};
   int count = 0;
-  do count = ::poll(&polled, 1, left(until));
+  do count = ::poll(&polled, 1, remainder(until));
   while (count < 0 && errno == EINTR);
   return count > 0;
 }
@@ -37,8 +37,8 @@ bool ready(int fd, short events, Clock::time_point until) {
 }  // namespace
 
 std::string warder_program() {
-  const char* asked = ::getenv("WARDER_UNDER_TEST");
-  return asked ? asked : WARDER_PROGRAM;
+  const char* requested = ::getenv("WARDER_UNDER_TEST");
+  return requested ? requested : WARDER_PROGRAM;
 }
 
 bool LineInput::fill(Clock::time_point until) {
@@ -56,9 +56,9 @@ std::optional<std::string> LineInput::line(Wait wait) {
   for (;;) {
     const size_t newline = buffer_.find('\n', searched);
     if (newline != std::string::npos) {
-      std::string found = buffer_.substr(0, newline);
+      std::string match = buffer_.substr(0, newline);
       buffer_.erase(0, newline + 1);
-      return found;
+      return match;
     }
     searched = buffer_.size();
     if (!fill(until)) return std::nullopt;

@@ -50,26 +50,26 @@ TEST_CASE("a restart of the daemon in the middle of calls", "[proxy]") {
   SECTION("the handshake is said again, its second answer swallowed, and the list announced as changed") {
     shake_hands(proxy, peer);
     peer.close();
-    Peer again = daemon.accept_proxy();
-    const Json repeated = again.request();
+    Peer retry = daemon.accept_proxy();
+    const Json repeated = retry.request();
     CHECK(repeated["method"] == "initialize");
     CHECK(repeated["params"] == kInitialize);
     CHECK(repeated["id"] != 0);
-    CHECK(again.request() == kInitialized);
-    again.send(result(repeated["id"], {{"protocolVersion", "2025-06-18"}}));
+    CHECK(retry.request() == kInitialized);
+    retry.send(result(repeated["id"], {{"protocolVersion", "2025-06-18"}}));
     CHECK(proxy.out.message()["method"] == "notifications/tools/list_changed");
     proxy.send(call(5));
-    CHECK(again.request()["id"] == 5);
-    again.send(result(5));
+    CHECK(retry.request()["id"] == 5);
+    retry.send(result(5));
     CHECK(proxy.out.message()["id"] == 5);
   }
   SECTION("what changes nothing is asked again, and the client notices nothing") {
     proxy.send(modern_request(1, "tools/list"));
-    const Json asked = peer.request();
+    const Json params = peer.request();
     peer.close();
-    Peer again = daemon.accept_proxy();
-    CHECK(again.request() == asked);
-    again.send(result(1, {{"tools", Json::array()}}));
+    Peer retry = daemon.accept_proxy();
+    CHECK(retry.request() == params);
+    retry.send(result(1, {{"tools", Json::array()}}));
     CHECK(proxy.out.message() == result(1, {{"tools", Json::array()}}));
   }
   SECTION("a list as often as the daemon ends: it runs nothing") {
@@ -77,9 +77,9 @@ TEST_CASE("a restart of the daemon in the middle of calls", "[proxy]") {
     CHECK(peer.request()["method"] == "tools/list");
     peer.close();
     for (int times = 0; times < 4; times++) {
-      Peer again = daemon.accept_proxy();
-      CHECK(again.request()["method"] == "tools/list");
-      again.close();
+      Peer retry = daemon.accept_proxy();
+      CHECK(retry.request()["method"] == "tools/list");
+      retry.close();
     }
     Peer last = daemon.accept_proxy();
     CHECK(last.request()["id"] == 1);
@@ -94,18 +94,18 @@ TEST_CASE("a restart of the daemon in the middle of calls", "[proxy]") {
     CHECK(second.request()["id"] == 1);
     second.close();
     Peer third = daemon.accept_proxy();
-    const Json given_up = proxy.out.message()["error"];
-    CHECK(given_up["code"] == -32603);
-    CHECK(given_up["message"].get<std::string>().find("has no effects") != std::string::npos);
+    const Json abandoned = proxy.out.message()["error"];
+    CHECK(abandoned["code"] == -32603);
+    CHECK(abandoned["message"].get<std::string>().find("has no effects") != std::string::npos);
     CHECK(third.lines.quiet_for(50ms));
   }
   SECTION("an initialize that was not answered is asked again under its own id") {
     proxy.send(request(0, "initialize", kInitialize));
     CHECK(peer.request()["id"] == 0);
     peer.close();
-    Peer again = daemon.accept_proxy();
-    CHECK(again.request()["id"] == 0);
-    again.send(result(0));
+    Peer retry = daemon.accept_proxy();
+    CHECK(retry.request()["id"] == 0);
+    retry.send(result(0));
     CHECK(proxy.out.message() == result(0));
   }
   SECTION("a cancelled call is not answered") {
@@ -135,13 +135,13 @@ TEST_CASE("a restart of the daemon in the middle of calls", "[proxy]") {
     peer.send(acknowledged);
     CHECK(proxy.out.message() == acknowledged);
     peer.close();
-    Peer again = daemon.accept_proxy();
-    CHECK(again.request() == listen);
-    again.send(acknowledged);
+    Peer retry = daemon.accept_proxy();
+    CHECK(retry.request() == listen);
+    retry.send(acknowledged);
     const Json changed = proxy.out.message();
     CHECK(changed["method"] == "notifications/tools/list_changed");
     CHECK(changed["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == "sub");
-    again.send(Json{{"jsonrpc", "2.0"}, {"method", "next"}});
+    retry.send(Json{{"jsonrpc", "2.0"}, {"method", "next"}});
     CHECK(proxy.out.message()["method"] == "next");  // no second acknowledgement between
   }
   SECTION("what the daemon had asked the client is withdrawn") {
@@ -171,11 +171,11 @@ TEST_CASE("a restart of the daemon in the middle of calls", "[proxy]") {
       CHECK(proxy.out.message()["id"] == id);
     }
     peer.close();
-    Peer again = daemon.accept_proxy();
-    CHECK(again.request()["method"] == "initialize");
-    CHECK(again.request()["method"] == "notifications/initialized");
-    CHECK(again.request()["params"]["level"] == "debug");
-    CHECK(again.request()["params"]["uri"] == "workspace:///b");
+    Peer retry = daemon.accept_proxy();
+    CHECK(retry.request()["method"] == "initialize");
+    CHECK(retry.request()["method"] == "notifications/initialized");
+    CHECK(retry.request()["params"]["level"] == "debug");
+    CHECK(retry.request()["params"]["uri"] == "workspace:///b");
   }
 }
 
@@ -220,10 +220,10 @@ TEST_CASE("a connection that the daemon refuses is tried again, and then nothing
   refuse(first);
 
   SECTION("a place is free: all of it is sent again, in order") {
-    Peer again = daemon.accept_proxy();
+    Peer retry = daemon.accept_proxy();
     for (int id = 1; id <= 3; id++) {
-      CHECK(again.request()["id"] == id);
-      again.send(result(id));
+      CHECK(retry.request()["id"] == id);
+      retry.send(result(id));
       CHECK(proxy.out.message() == result(id));
     }
   }
@@ -232,10 +232,10 @@ TEST_CASE("a connection that the daemon refuses is tried again, and then nothing
     if (refusing == 0) {
       try {
         for (;;) {
-          Peer again = daemon.accept_proxy();
-          again.request();
-          again.send(error(nullptr, refusal()));
-          again.close();
+          Peer retry = daemon.accept_proxy();
+          retry.request();
+          retry.send(error(nullptr, refusal()));
+          retry.close();
         }
       } catch (...) {
       }
@@ -250,14 +250,14 @@ TEST_CASE("a connection that the daemon refuses is tried again, and then nothing
     ::waitpid(refusing, nullptr, 0);
     CHECK(answers[1]["result"]["tools"].is_array());
     for (int id : {2, 3}) {
-      const Json told = answer_text(answers[id]);
-      CAPTURE(told.dump());
+      const Json report = answer_text(answers[id]);
+      CAPTURE(report.dump());
       CHECK(answers[id]["result"]["isError"] == true);
-      CHECK(told["error"] ==
+      CHECK(report["error"] ==
             "warderd refused the connection, the call did not run: tenant 'uid-0' has 64 connections, which is the "
             "maximum");
-      CHECK(told["remedy"] == "close some");
-      CHECK(told["may_have_run"] == false);
+      CHECK(report["remedy"] == "close some");
+      CHECK(report["may_have_run"] == false);
     }
     CHECK(proxy.err.line()->find("64 connections") != std::string::npos);
   }
@@ -289,14 +289,14 @@ TEST_CASE("calls that a daemon does not take, as it ends, go to the next one", "
   CHECK(proxy.out.message()["id"] == 1);  // it ran, and was awaited
   peer.close();
 
-  Peer again = daemon.accept_proxy();
-  CHECK(again.request()["id"] == "sub");
+  Peer retry = daemon.accept_proxy();
+  CHECK(retry.request()["id"] == "sub");
   for (int id : {2, 4}) {
-    CHECK(again.request()["id"] == id);
-    again.send(result(id));
+    CHECK(retry.request()["id"] == id);
+    retry.send(result(id));
     CHECK(proxy.out.message() == result(id));
   }
-  CHECK(again.lines.quiet_for(50ms));
+  CHECK(retry.lines.quiet_for(50ms));
 }
 
 TEST_CASE("what a program prints is not taken for the daemon's word that it did not run", "[proxy]") {
@@ -323,14 +323,14 @@ TEST_CASE("requests that come while the daemon restarts wait for it", "[proxy]")
   proxy.send(call(1));
   CHECK(proxy.out.quiet_for(100ms));
   daemon.start();
-  Peer again = daemon.accept_proxy();
-  CHECK(again.request()["id"] == 1);
-  again.send(result(1));
+  Peer retry = daemon.accept_proxy();
+  CHECK(retry.request()["id"] == 1);
+  retry.send(result(1));
   CHECK(proxy.out.message() == result(1));
 
   SECTION("unless it stays away") {
     daemon.stop();
-    again.close();
+    retry.close();
     proxy.send(call(2));
     const Json refused = proxy.out.message();
     CHECK(refused["id"] == 2);
@@ -344,12 +344,12 @@ TEST_CASE("without a daemon the proxy answers in its place", "[proxy]") {
   Proxy proxy(daemon);
 
   SECTION("every version of the handshake") {
-    const auto [asked, answered] = GENERATE(table<std::string, std::string>({{"2024-11-05", "2024-11-05"},
-                                                                             {"2025-03-26", "2025-03-26"},
-                                                                             {"2025-06-18", "2025-06-18"},
-                                                                             {"2025-11-25", "2025-11-25"},
-                                                                             {"1999-01-01", "2025-11-25"}}));
-    proxy.send(request(0, "initialize", {{"protocolVersion", asked}}));
+    const auto [requested, answered] = GENERATE(table<std::string, std::string>({{"2024-11-05", "2024-11-05"},
+                                                                                 {"2025-03-26", "2025-03-26"},
+                                                                                 {"2025-06-18", "2025-06-18"},
+                                                                                 {"2025-11-25", "2025-11-25"},
+                                                                                 {"1999-01-01", "2025-11-25"}}));
+    proxy.send(request(0, "initialize", {{"protocolVersion", requested}}));
     const Json greeted = proxy.out.message();
     CHECK(greeted["result"]["protocolVersion"] == answered);
     CHECK(greeted["result"]["serverInfo"]["name"] == "warder");
@@ -358,11 +358,11 @@ TEST_CASE("without a daemon the proxy answers in its place", "[proxy]") {
   }
   SECTION("discovery, ping and the tool list") {
     proxy.send(modern_request(1, "server/discover"));
-    const Json found = proxy.out.message()["result"];
-    CHECK(found["supportedVersions"] == Json::array({"2026-07-28"}));
-    CHECK(found["resultType"] == "complete");
-    CHECK(found["ttlMs"] == 0);
-    CHECK(found["instructions"].get<std::string>().find(daemon.path()) != std::string::npos);
+    const Json match = proxy.out.message()["result"];
+    CHECK(match["supportedVersions"] == Json::array({"2026-07-28"}));
+    CHECK(match["resultType"] == "complete");
+    CHECK(match["ttlMs"] == 0);
+    CHECK(match["instructions"].get<std::string>().find(daemon.path()) != std::string::npos);
     proxy.send(request(2, "ping"));
     CHECK(proxy.out.message() == result(2));
     proxy.send(request(3, "tools/list"));
@@ -400,9 +400,9 @@ TEST_CASE("without a daemon the proxy answers in its place", "[proxy]") {
     CHECK(proxy.out.message()["id"] == 3);
   }
   SECTION("the user reads on standard error what is wrong and what to do") {
-    const auto said = proxy.err.line();
-    CHECK(said->find("No such file or directory") != std::string::npos);
-    CHECK(said->find("--socket " + daemon.path()) != std::string::npos);
+    const auto message = proxy.err.line();
+    CHECK(message->find("No such file or directory") != std::string::npos);
+    CHECK(message->find("--socket " + daemon.path()) != std::string::npos);
   }
 }
 

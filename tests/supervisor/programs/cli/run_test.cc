@@ -146,9 +146,9 @@ TEST_CASE("warder run prints what the program said and ends as it did", "[run][p
     expected["content"] = Json::array({picture});
     CHECK(Json::parse(run.out.rest()) == expected);
     Process refused({"run", "--socket", daemon.path(), "-c", "1", "--json"});
-    Peer again = daemon.accept();
+    Peer retry = daemon.accept();
     const Json text = {{"type", "text"}, {"text", "memory_mb: too much"}};
-    again.send(cli_test::result(again.request()["id"], {{"isError", true}, {"content", Json::array({text})}}));
+    retry.send(cli_test::result(retry.request()["id"], {{"isError", true}, {"content", Json::array({text})}}));
     CHECK(Json::parse(refused.out.rest()) == Json{{"success", false}, {"error", "memory_mb: too much"}});
     CHECK(refused.wait().status == 1);
   }

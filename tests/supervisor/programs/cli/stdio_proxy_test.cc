@@ -113,13 +113,13 @@ TEST_CASE("a line of nine megabytes passes both ways; one over sixteen is answer
   }
   SECTION("from the client") {
     const bool last = GENERATE(true, false);  // where official clients put the id
-    const std::string whole = call(7, big + big).dump();
-    const std::string without = whole.substr(0, whole.size() - 1);
+    const std::string text = call(7, big + big).dump();
+    const std::string without = text.substr(0, text.size() - 1);
     if (last) {
-      REQUIRE(whole.starts_with(R"({"jsonrpc":"2.0","id":7,)"));
+      REQUIRE(text.starts_with(R"({"jsonrpc":"2.0","id":7,)"));
       proxy.send_line("{" + without.substr(24) + R"(,"jsonrpc":"2.0","id":7})");
     } else {
-      proxy.send_line(whole);
+      proxy.send_line(text);
     }
     const Json refused = proxy.out.message();
     CHECK(refused["id"] == 7);
@@ -153,7 +153,7 @@ TEST_CASE("a client that does not read stops the daemon's answers, not the proxy
   }
   proxy.send(request(1, "ping"));  // the other direction still flows
   CHECK(peer.request()["id"] == 1);
-  for (size_t whole = 0; whole < sent / line.size(); whole++) CHECK(proxy.out.line()->size() == line.size() - 1);
+  for (size_t full = 0; full < sent / line.size(); full++) CHECK(proxy.out.line()->size() == line.size() - 1);
 }
 
 TEST_CASE("a daemon that does not read stops the client's requests, not the proxy", "[proxy]") {

@@ -174,27 +174,27 @@ TEST_CASE("copied trees are the same if names, bytes and modes are") {
   folders.write("deep/a", std::string(300 << 10, 'a') + "1");
   folders.write("b", "");
   REQUIRE(folders.copy());
-  const std::string again = folders.top + "/again";
-  fs::copy(folders.to, again, fs::copy_options::recursive);
+  const std::string retry = folders.top + "/again";
+  fs::copy(folders.to, retry, fs::copy_options::recursive);
   const auto is_same = [&] {
-    const auto one = open_directory(folders.to), other = open_directory(again);
-    REQUIRE((one && other));
-    return packages::is_same_tree(one->get(), other->get()).value();
+    const auto directory = open_directory(folders.to), other = open_directory(retry);
+    REQUIRE((directory && other));
+    return packages::is_same_tree(directory->get(), other->get()).value();
   };
   CHECK(is_same());
-  std::ofstream(again + "/deep/a") << std::string(300 << 10, 'a') + "2";
+  std::ofstream(retry + "/deep/a") << std::string(300 << 10, 'a') + "2";
   CHECK_FALSE(is_same());
-  std::ofstream(again + "/deep/a") << std::string(300 << 10, 'a') + "1";
-  ::chmod((again + "/deep/a").c_str(), 0755);
+  std::ofstream(retry + "/deep/a") << std::string(300 << 10, 'a') + "1";
+  ::chmod((retry + "/deep/a").c_str(), 0755);
   CHECK_FALSE(is_same());
-  ::chmod((again + "/deep/a").c_str(), 0644);
+  ::chmod((retry + "/deep/a").c_str(), 0644);
   CHECK(is_same());
-  std::ofstream(again + "/more") << "";
+  std::ofstream(retry + "/more") << "";
   CHECK_FALSE(is_same());
-  fs::remove(again + "/more");
-  fs::remove(again + "/b");
+  fs::remove(retry + "/more");
+  fs::remove(retry + "/b");
   CHECK_FALSE(is_same());
-  fs::create_symlink("deep/a", again + "/b");
+  fs::create_symlink("deep/a", retry + "/b");
   CHECK_FALSE(is_same());
 }
 
@@ -211,37 +211,37 @@ TEST_CASE("a package is shared if it is there already, put beside another one, a
   const auto package = packages::package_in(folders.from);
   REQUIRE(package);
   using packages::ExistingPackage;
-  const std::string place = top + "/place", own = top + "/place@second";
+  const std::string path = top + "/place", own = top + "/place@second";
   const auto text = [](const std::string& file) {
     std::string read;
     std::ifstream(file) >> read;
     return read;
   };
-  { REQUIRE(packages::install_package(*package, {{place}})); }
+  { REQUIRE(packages::install_package(*package, {{path}})); }
   CHECK(fs::is_empty(top));
-  const auto put = [&](const std::vector<packages::PackagePlace>& places) {
-    auto installed = packages::install_package(*package, places);
+  const auto put = [&](const std::vector<packages::InstalledPackagePath>& positions) {
+    auto installed = packages::install_package(*package, positions);
     REQUIRE(installed);
     installed->keep();
     return std::pair(installed->folder(), installed->is_shared());
   };
-  CHECK(put({{place}}) == std::pair(place, false));
-  CHECK(put({{place}}) == std::pair(place, true));
-  { REQUIRE(packages::install_package(*package, {{place}})); }
-  CHECK(text(place + "/a") == "1");  // a shared package is not taken away
+  CHECK(put({{path}}) == std::pair(path, false));
+  CHECK(put({{path}}) == std::pair(path, true));
+  { REQUIRE(packages::install_package(*package, {{path}})); }
+  CHECK(text(path + "/a") == "1");  // a shared package is not taken away
   folders.write("a", "2");
-  CHECK_FALSE(packages::install_package(*package, {{place}}));
-  CHECK(put({{place}, {own}}) == std::pair(own, false));
-  CHECK(put({{place}, {own}}) == std::pair(own, true));
-  CHECK(text(place + "/a") == "1");
+  CHECK_FALSE(packages::install_package(*package, {{path}}));
+  CHECK(put({{path}, {own}}) == std::pair(own, false));
+  CHECK(put({{path}, {own}}) == std::pair(own, true));
+  CHECK(text(path + "/a") == "1");
   {
-    const auto replaced = packages::install_package(*package, {{place, ExistingPackage::replace}});
+    const auto replaced = packages::install_package(*package, {{path, ExistingPackage::replace}});
     REQUIRE((replaced && replaced->replaced()));
-    CHECK(text(place + "/a") == "2");
+    CHECK(text(path + "/a") == "2");
   }
-  CHECK(text(place + "/a") == "1");  // it was not kept
-  CHECK(put({{place, ExistingPackage::replace}}) == std::pair(place, false));
-  CHECK(text(place + "/a") == "2");
+  CHECK(text(path + "/a") == "1");  // it was not kept
+  CHECK(put({{path, ExistingPackage::replace}}) == std::pair(path, false));
+  CHECK(text(path + "/a") == "2");
   CHECK(std::distance(fs::directory_iterator(top), {}) == 2);
   fs::remove_all(top);
 }
@@ -341,9 +341,9 @@ TEST_CASE("a confined program has its folder alone", "[root]") {
 TEST_CASE("a scratch folder that a killed command left is removed by the next command, one in use is not",
           "[packages]") {
   const std::string name = "scratch-test" + std::to_string(::getpid()), prefix = "/var/tmp/warder-" + name + "-";
-  for (const char* left : {"a1B2c3", "longer-name"}) {
-    fs::create_directories(prefix + left + "/tree/deep");
-    std::ofstream(prefix + left + "/tree/deep/file") << "x";
+  for (const char* remaining : {"a1B2c3", "longer-name"}) {
+    fs::create_directories(prefix + remaining + "/tree/deep");
+    std::ofstream(prefix + remaining + "/tree/deep/file") << "x";
   }
   fs::create_directory_symlink("/etc", prefix + "linked");
   {

@@ -8,16 +8,16 @@
 using namespace credentials;
 
 TEST_CASE("a token has 256 random bits, and a form that tools know", "[credentials]") {
-  std::set<std::string> made;
+  std::set<std::string> created;
   for (int i = 0; i < 100; i++) {
     const std::string token = new_access_token();
     CHECK(token.size() == 52);
     CHECK(token.starts_with("wrd_"));
     CHECK(token.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") == token.npos);
     CHECK(check_access_token(token));
-    made.insert(token);
+    created.insert(token);
   }
-  CHECK(made.size() == 100);
+  CHECK(created.size() == 100);
 }
 
 TEST_CASE("a mistyped or cut token is told from an unknown one", "[credentials]") {

@@ -284,14 +284,14 @@ TEST_CASE("a key is known again in another document, and only the same key under
     return Json{{"kid", id}, {"x", base64url(std::string(32, byte))}, {"kty", "OKP"}, {"crv", "Ed25519"}};
   };
   const auto keys = [](const Json& list) { return read_jwks(dump_json({{"keys", list}})).value(); };
-  const auto one = keys(Json::array({document("a", '1')})),
+  const auto item = keys(Json::array({document("a", '1')})),
              two = keys(Json::array({document("b", '2'), document("a", '1')}));
-  CHECK(credentials::has_key(two, one[0]->fingerprint()));
-  CHECK_FALSE(credentials::has_key(one, two[0]->fingerprint()));
-  CHECK_FALSE(credentials::has_key(keys(Json::array({document("a", '3')})), one[0]->fingerprint()));
-  CHECK_FALSE(credentials::has_key(keys(Json::array({document("c", '1')})), one[0]->fingerprint()));
-  CHECK_FALSE(credentials::has_key({}, one[0]->fingerprint()));
-  CHECK_FALSE(credentials::has_key(one, ""));
+  CHECK(credentials::has_key(two, item[0]->fingerprint()));
+  CHECK_FALSE(credentials::has_key(item, two[0]->fingerprint()));
+  CHECK_FALSE(credentials::has_key(keys(Json::array({document("a", '3')})), item[0]->fingerprint()));
+  CHECK_FALSE(credentials::has_key(keys(Json::array({document("c", '1')})), item[0]->fingerprint()));
+  CHECK_FALSE(credentials::has_key({}, item[0]->fingerprint()));
+  CHECK_FALSE(credentials::has_key(item, ""));
 }
 
 TEST_CASE("a resource is named by https, or by http on this machine", "[credentials]") {

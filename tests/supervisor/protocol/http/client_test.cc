@@ -39,8 +39,8 @@ class Server {
   }
   std::string url(std::string_view path = "/") const { return fmt::format("http://127.0.0.1:{}{}", port_, path); }
 
-  std::string heard;
-  int connections = 0, gone = 0;
+  std::string received;
+  int connections = 0, exited = 0;
   size_t sent = 0;
   std::string then;             // said when `more` is fired
   std::shared_ptr<Event> more;  // none: the connection is closed after what it says
@@ -59,9 +59,9 @@ class Server {
   }
   Task<> serve(AsyncFd client) {
     char part[4096];
-    while (heard.find("\r\n\r\n") == heard.npos) {
+    while (received.find("\r\n\r\n") == received.npos) {
       const ssize_t got = ::recv(client.get(), part, sizeof part, 0);
-      if (got > 0) heard.append(part, static_cast<size_t>(got));
+      if (got > 0) received.append(part, static_cast<size_t>(got));
       if (got == 0) co_return;
       if (got < 0) co_await client.readable();
     }
@@ -71,7 +71,7 @@ class Server {
     co_await say(client, then);
     for (ssize_t got = -1; got != 0; got = ::recv(client.get(), part, sizeof part, 0))
       if (got < 0) co_await client.readable();
-    gone++;
+    exited++;
   }
   Task<> say(AsyncFd& client, std::string_view text) {
     while (!text.empty()) {
@@ -126,10 +126,10 @@ TEST_CASE_METHOD(Fixture, "a request says what it is told to, and its reply come
   CHECK(answer->head.header("content-type") == "application/json");
   CHECK(answer->head.header("x-empty").empty());
   CHECK(answer->body == "{\"a\": 1}");
-  CHECK(server.heard.starts_with("POST /mcp?x=1 HTTP/1.1\r\n"));
-  CHECK(server.heard.find("\r\nX-One: 1\r\n") != std::string::npos);
-  CHECK(server.heard.find("\r\nX-None:\r\n") != std::string::npos);
-  CHECK(server.heard.find("Expect:") == std::string::npos);
+  CHECK(server.received.starts_with("POST /mcp?x=1 HTTP/1.1\r\n"));
+  CHECK(server.received.find("\r\nX-One: 1\r\n") != std::string::npos);
+  CHECK(server.received.find("\r\nX-None:\r\n") != std::string::npos);
+  CHECK(server.received.find("Expect:") == std::string::npos);
 }
 
 TEST_CASE_METHOD(Fixture, "any method reaches the server, by a Unix socket too", "[http]") {
@@ -139,7 +139,7 @@ TEST_CASE_METHOD(Fixture, "any method reaches the server, by a Unix socket too",
   auto answer = fetch({.method = "DELETE", .url = "http://somewhere/mcp", .socket = path});
   REQUIRE(answer);
   CHECK(answer->head.status == 204);
-  CHECK(server.heard.starts_with("DELETE /mcp HTTP/1.1\r\nHost: somewhere\r\n"));
+  CHECK(server.received.starts_with("DELETE /mcp HTTP/1.1\r\nHost: somewhere\r\n"));
 }
 
 TEST_CASE_METHOD(Fixture, "what the environment says about proxies does not count, and redirects are not followed",
@@ -187,7 +187,7 @@ TEST_CASE_METHOD(Fixture, "a server's words are bounded", "[http]") {
     auto answer = fetch({.url = server.url(), .limit = 50ms});
     REQUIRE_FALSE(answer);
     CHECK(answer.error().code == Code::unavailable);
-    loop.run_until([&server] { return server.gone == 1; });
+    loop.run_until([&server] { return server.exited == 1; });
   }
   SECTION("and a reply that breaks off is none") {
     Server server(loop, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc");
@@ -217,7 +217,7 @@ TEST_CASE_METHOD(Fixture, "a body is read as it comes", "[http]") {
   REQUIRE(second);
   CHECK(*second == "data: 2\n\n");
   exchange.reset();  // cancelled: the server sees its client go
-  loop.run_until([&server] { return server.gone == 1; });
+  loop.run_until([&server] { return server.exited == 1; });
 }
 
 TEST_CASE_METHOD(Fixture, "what is not read is not received", "[http]") {
@@ -254,10 +254,10 @@ TEST_CASE_METHOD(Fixture, "a request may go away at any moment", "[http]") {
 }
 
 TEST_CASE_METHOD(Fixture, "who cannot be reached is named in the reason, and no thread looked for him", "[http]") {
-  auto nobody = fetch({.url = "http://127.0.0.1:1/"});
-  REQUIRE_FALSE(nobody);
-  CHECK(nobody.error().code == Code::unavailable);
-  CHECK(nobody.error().what.find("127.0.0.1") != std::string::npos);
+  auto no_client = fetch({.url = "http://127.0.0.1:1/"});
+  REQUIRE_FALSE(no_client);
+  CHECK(no_client.error().code == Code::unavailable);
+  CHECK(no_client.error().what.find("127.0.0.1") != std::string::npos);
   auto nowhere = fetch({.url = "http://some.host.invalid/", .connect = 5s});
   REQUIRE_FALSE(nowhere);
   CHECK(nowhere.error().what.find("some.host.invalid") != std::string::npos);

@@ -12,9 +12,9 @@ namespace {
 using Told = std::vector<std::pair<std::string, std::string>>;
 
 Told all_of(EventStream& stream) {
-  Told told;
-  while (auto event = stream.next()) told.emplace_back(event->type, event->data);
-  return told;
+  Told report;
+  while (auto event = stream.next()) report.emplace_back(event->type, event->data);
+  return report;
 }
 
 }  // namespace
@@ -26,13 +26,13 @@ TEST_CASE("events are the same however their bytes come, and with each kind of l
       "\xEF\xBB\xBF: hello|event: message|data: one|data:two||data||id: 7|unknown: x||event: other|data: 3||";
   for (size_t at; (at = text.find('|')) != text.npos;) text.replace(at, 1, end);
   EventStream stream(100);
-  Told told;
+  Told report;
   for (size_t at = 0; at < text.size(); at += step) {
     stream.feed(std::string_view(text).substr(at, step));
-    for (auto& one : all_of(stream)) told.push_back(std::move(one));
+    for (auto& item : all_of(stream)) report.push_back(std::move(item));
   }
   const Told expected{{"message", "one\ntwo"}, {"message", ""}, {"other", "3"}};
-  CHECK(told == expected);
+  CHECK(report == expected);
 }
 
 TEST_CASE("an event is there when its empty line is", "[http]") {

@@ -26,14 +26,14 @@ Reading read(std::string_view bytes, size_t piece = 1 << 20, http::RequestLimits
   Reading reading;
   RequestParser parser(limits);
   while (true) {
-    const size_t taken = parser.feed(reading.rest);
-    reading.rest.erase(0, taken);
-    if (parser.state() == State::whole) {
+    const size_t used = parser.feed(reading.rest);
+    reading.rest.erase(0, used);
+    if (parser.state() == State::full) {
       reading.requests.push_back(parser.take());
       continue;
     }
-    if (parser.state() == State::refused || (taken == 0 && bytes.empty())) break;
-    if (taken > 0 && !reading.rest.empty()) continue;
+    if (parser.state() == State::refused || (used == 0 && bytes.empty())) break;
+    if (used > 0 && !reading.rest.empty()) continue;
     const std::string_view more = bytes.substr(0, piece);
     reading.rest += more;
     bytes.remove_prefix(more.size());
@@ -44,10 +44,10 @@ Reading read(std::string_view bytes, size_t piece = 1 << 20, http::RequestLimits
 }
 
 int status_of(std::string_view bytes) {
-  const Reading whole = read(bytes), by_bytes = read(bytes, 1);
-  CHECK(whole.state == by_bytes.state);
-  CHECK(whole.requests.size() == by_bytes.requests.size());
-  return whole.state == State::refused ? whole.refused.status : 0;
+  const Reading reading = read(bytes), by_bytes = read(bytes, 1);
+  CHECK(reading.state == by_bytes.state);
+  CHECK(reading.requests.size() == by_bytes.requests.size());
+  return reading.state == State::refused ? reading.refused.status : 0;
 }
 
 }  // namespace
@@ -78,11 +78,11 @@ TEST_CASE("a chunked request is read, in pieces of any size") {
 }
 
 TEST_CASE("requests that follow each other are split where each ends") {
-  const std::string one = post("Content-Length: 3\r\n", "abc"),
+  const std::string name = post("Content-Length: 3\r\n", "abc"),
                     two = post("Transfer-Encoding: chunked\r\n", "1\r\nx\r\n0\r\n\r\n");
   const std::string three = "GET /mcp?a=1 HTTP/1.1\r\n" + std::string(kHost) + "\r\n";
   for (size_t piece : {1, 5, 1000}) {
-    const Reading reading = read(one + two + three + one, piece);
+    const Reading reading = read(name + two + three + name, piece);
     REQUIRE(reading.requests.size() == 4);
     CHECK(reading.requests[1].body == "x");
     CHECK(reading.requests[2].body.empty());
@@ -99,7 +99,7 @@ TEST_CASE("the caller sees the head before the body, and the client may wait for
   CHECK(parser.request().expects_continue);
   CHECK(parser.request().body_bytes_announced == 5);
   CHECK(parser.feed("hello, and more") == 5);
-  CHECK(parser.state() == State::whole);
+  CHECK(parser.state() == State::full);
   CHECK(parser.feed("more") == 0);
   CHECK(parser.take().body == "hello");
   CHECK(parser.state() == State::idle);

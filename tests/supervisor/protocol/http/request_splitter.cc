@@ -20,13 +20,13 @@ int main() {
     Json requests = Json::array();
     bool closed = false;
     while (!closed) {
-      const size_t taken = parser.feed(rest);
-      rest.remove_prefix(taken);
-      if (parser.state() == State::whole) {
+      const size_t used = parser.feed(rest);
+      rest.remove_prefix(used);
+      if (parser.state() == State::full) {
         http::IncomingRequest request = parser.take();
         closed = !request.keeps_alive;
         requests.push_back({request.method, request.target, to_base64(request.body)});
-      } else if (taken == 0 || parser.state() == State::refused) {
+      } else if (used == 0 || parser.state() == State::refused) {
         break;
       }
     }

@@ -29,12 +29,12 @@ class NameServer {
     socklen_t size = sizeof address;
     REQUIRE(::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), size) == 0);
     REQUIRE(::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0);
-    place = fmt::format("127.0.0.1:{}", ntohs(address.sin_port));
+    slot = fmt::format("127.0.0.1:{}", ntohs(address.sin_port));
     socket_ = *AsyncFd::adopt(loop, std::move(socket));
     tasks_.spawn(serve());
   }
-  std::string place;
-  int asked = 0;
+  std::string slot;
+  int requested = 0;
 
  private:
   Task<> serve() {
@@ -47,7 +47,7 @@ class NameServer {
         co_await socket_.readable();
         continue;
       }
-      asked++;
+      requested++;
       const std::string answer = answer_to(std::string(query, static_cast<size_t>(got)));
       if (!answer.empty())
         (void)::sendto(socket_.get(), answer.data(), answer.size(), 0, reinterpret_cast<sockaddr*>(&from), size);
@@ -66,8 +66,8 @@ class NameServer {
     std::string records;
     char count = 0;
     if (!none && type == 1) {
-      const int most = name.starts_with("many") ? 16 : 1;
-      for (int i = 1; i <= most; i++, count++)
+      const int max = name.starts_with("many") ? 16 : 1;
+      for (int i = 1; i <= max; i++, count++)
         records += std::string("\xC0\x0C\0\1\0\1\0\0\0\x3C\0\4", 12) + "\xC0" + std::string("\0\2", 2) +
                    std::string(1, static_cast<char>(i));
     }
@@ -90,12 +90,12 @@ struct ResolverFixture {
   AddressAnswer find(const std::string& host, std::chrono::milliseconds limit = 20s) {
     AddressAnswer answer = fail(Code::internal, "nothing");
     bool done = false;
-    auto look = [&]() -> Task<> {
-      answer = co_await http::resolve(loop, host, limit, server.place);
+    auto check = [&]() -> Task<> {
+      answer = co_await http::resolve(loop, host, limit, server.slot);
       done = true;
     };
     Scope scope(loop);
-    scope.spawn(look());
+    scope.spawn(check());
     loop.run_until([&done] { return done; });
     return answer;
   }
@@ -112,14 +112,14 @@ TEST_CASE_METHOD(ResolverFixture, "a name server's addresses are found, of both 
   auto both = find("six.example.test.").value();
   std::sort(both.begin(), both.end());
   CHECK(both == Addresses{"192.0.2.1", "2001:db8::1"});
-  CHECK(server.asked >= 4);
+  CHECK(server.requested >= 4);
   CHECK(thread_count() == 1);
 }
 
 TEST_CASE_METHOD(ResolverFixture, "a host of the system's own file is found", "[http]") {
-  auto found = find("localhost");
-  REQUIRE(found);
-  CHECK((found->front() == "127.0.0.1" || found->front() == "::1"));
+  auto it = find("localhost");
+  REQUIRE(it);
+  CHECK((it->front() == "127.0.0.1" || it->front() == "::1"));
 }
 
 TEST_CASE_METHOD(ResolverFixture, "an address needs no lookup, and what is no name gets none", "[http]") {
@@ -130,7 +130,7 @@ TEST_CASE_METHOD(ResolverFixture, "an address needs no lookup, and what is no na
     CHECK(find(text).error().code == Code::invalid);
   }
   CHECK(find(std::string(254, 'a')).error().code == Code::invalid);
-  CHECK(server.asked == 0);
+  CHECK(server.requested == 0);
 }
 
 TEST_CASE_METHOD(ResolverFixture, "what a name server says is bounded, and is only believed if it is an answer",
@@ -154,18 +154,18 @@ TEST_CASE_METHOD(ResolverFixture, "a name server that does not answer ends one l
   REQUIRE_FALSE(lost);
   CHECK(lost.error().what == "the host 'silent.example.test.' was not resolved in time");
   Scope silent(loop);
-  auto wait = [](Loop& on, std::string place) -> Task<> {
-    const auto answer = co_await http::resolve(on, "silent.example.test.", 600s, place);
+  auto wait = [](Loop& on, std::string path) -> Task<> {
+    const auto answer = co_await http::resolve(on, "silent.example.test.", 600s, path);
     FAIL_CHECK("answered, " << answer.has_value());
   };
-  for (int i = 0; i < 64; i++) silent.spawn(wait(loop, server.place));
+  for (int i = 0; i < 64; i++) silent.spawn(wait(loop, server.slot));
   CHECK(find("one.example.test.").value() == Addresses{"192.0.2.1"});
   silent.cancel_all();  // and a cancelled lookup is gone, with its sockets
   const auto open_files = [] { return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}); };
   const auto before = open_files();
   {
-    Scope one(loop);
-    one.spawn(wait(loop, server.place));
+    Scope scope(loop);
+    scope.spawn(wait(loop, server.slot));
     CHECK(open_files() > before);
   }
   CHECK(open_files() == before);

@@ -101,7 +101,7 @@ TEST_CASE("values are taken as they are meant where there is no doubt", "[mcp]")
   }));
   CAPTURE(written);
   Json arguments = Json::parse(written);
-  mcp::take_as_meant(schema(), spellings, arguments);
+  mcp::accept_intended(schema(), spellings, arguments);
   CHECK(arguments == Json::parse(meant));
 }
 
@@ -124,13 +124,13 @@ TEST_CASE("the memory of a value that came as its text is counted", "[mcp]") {
   std::string text = "[\"a\"";
   for (int i = 0; i < 1000; i++) text += ",\"a\"";
   Json arguments = {{"tags", text + "]"}};
-  CHECK(mcp::take_as_meant(schema(), {}, arguments) > 16'000);
+  CHECK(mcp::accept_intended(schema(), {}, arguments) > 16'000);
   CHECK(arguments["tags"].size() == 1001);
 }
 
 TEST_CASE("a long text is not read as a value", "[mcp]") {
   Json arguments = {{"tags", "[" + std::string(1 << 20, ' ') + "]"}};
-  CHECK(mcp::take_as_meant(schema(), {}, arguments) == 0);
+  CHECK(mcp::accept_intended(schema(), {}, arguments) == 0);
   CHECK(arguments["tags"].is_string());
 }
 

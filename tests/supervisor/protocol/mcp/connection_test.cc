@@ -13,13 +13,13 @@ TEST_CASE("answers come as they are ready, and ping does not wait for handlers",
   for (int i = 0; i < 100; i++) client->send(call(i, "hold", {{"name", std::to_string(i)}}));
   CHECK(client->ask(request("p", "ping"))["id"] == "p");
   CHECK(client->ask(request("l", "tools/list"))["id"] == "l");
-  CHECK(f.held == 100);
+  CHECK(f.reserved == 100);
   CHECK(f.server.calls() == 100);
   f.release("70");
   CHECK(client->message()["id"] == 70);
   f.release("3");
   CHECK(client->message()["id"] == 3);
-  CHECK(f.held == 98);
+  CHECK(f.reserved == 98);
 }
 
 TEST_CASE("one client waits for nothing that another one asked", "[mcp]") {
@@ -45,9 +45,9 @@ TEST_CASE("cancelling a request destroys its handler and sends nothing more for 
   client->send(call(1, "hold", {{"name", "a"}}));
   client->send(call("1", "hold", {{"name", "b"}}));  // another id: a string
   settle(f.loop);
-  REQUIRE(f.held == 2);
+  REQUIRE(f.reserved == 2);
   client->send(cancel(1));
-  wait_until(f.loop, [&] { return f.held == 1; });
+  wait_until(f.loop, [&] { return f.reserved == 1; });
   CHECK(f.cancelled == 1);
   CHECK(client->silent());
   client->send(cancel(1));     // late
@@ -66,7 +66,7 @@ TEST_CASE("an id in use is not started a second time", "[mcp]") {
   auto answer = client->ask(call(1, "hold", {{"name", "b"}}));
   CHECK(answer["error"]["code"] == -32600);
   CHECK_FALSE(answer.contains("id"));
-  CHECK(f.held == 1);
+  CHECK(f.reserved == 1);
 }
 
 TEST_CASE("a connection runs a limited number of handlers and still answers pings and cancels", "[mcp]") {
@@ -89,16 +89,16 @@ TEST_CASE("of a tool that queues, many calls may wait on one connection", "[mcp]
   auto client = f.legacy();
   for (int i = 0; i < 1000; i++) client->send(call(i, "wait"));
   const Json refused = client->ask(call(1000, "wait"));
-  CHECK(f.held == 1000);
+  CHECK(f.reserved == 1000);
   CHECK(refused["id"] == 1000);
   CHECK(refused["error"]["data"]["code"] == "exhausted");
   CHECK(refused["error"]["message"].get<std::string>().find("did not run") != std::string::npos);
   CHECK(client->ask(request("p", "ping"))["id"] == "p");
   CHECK(client->ask(call("e", "echo", {{"text", "x"}}))["id"] == "e");  // other tools have places of their own
   client->send(cancel(500));
-  wait_until(f.loop, [&] { return f.held == 999; });
+  wait_until(f.loop, [&] { return f.reserved == 999; });
   client->send(call(1001, "wait"));
-  wait_until(f.loop, [&] { return f.held == 1000; });
+  wait_until(f.loop, [&] { return f.reserved == 1000; });
 }
 
 TEST_CASE("requests in work are bounded in bytes over all connections of a user", "[mcp]") {
@@ -112,14 +112,14 @@ TEST_CASE("requests in work are bounded in bytes over all connections of a user"
   auto wait = [&](int id) { return modern(id, "tools/call", {{"name", "wait"}, {"arguments", {{"filling", large}}}}); };
   first->send(wait(1));
   second->send(wait(2));
-  wait_until(f.loop, [&] { return f.held == 2; });
+  wait_until(f.loop, [&] { return f.reserved == 2; });
   const Json refused = first->ask(wait(3));
   CHECK(refused["error"]["data"]["code"] == "exhausted");
-  CHECK(f.held == 2);
+  CHECK(f.reserved == 2);
   second->send(cancel(2));
-  wait_until(f.loop, [&] { return f.held == 1; });
+  wait_until(f.loop, [&] { return f.reserved == 1; });
   first->send(wait(4));
-  wait_until(f.loop, [&] { return f.held == 2; });
+  wait_until(f.loop, [&] { return f.reserved == 2; });
   first->close();
   second->close();
   wait_until(f.loop, [&] { return account->call_bytes == 0; });
@@ -161,7 +161,7 @@ TEST_CASE("a handler knows who asks, in which version and with which capabilitie
                    {"io.modelcontextprotocol/clientInfo", {{"name", "c"}}},
                    {"io.modelcontextprotocol/clientCapabilities", {{"x", 1}}}}}};
   client->send(modern(1, "tools/call", params));
-  wait_until(f.loop, [&] { return f.held == 1; });
+  wait_until(f.loop, [&] { return f.reserved == 1; });
   const auto& context = *f.last_context;
   CHECK(context.principal.uid() == 22);
   CHECK(name_of(context.user) == "tenant");
@@ -180,9 +180,9 @@ TEST_CASE("a client that vanishes cancels all it asked for, at once", "[mcp]") {
   if (unread) client->stop_reading();
   if (unread) client->send(request("p", "ping"));
   settle(f.loop);
-  REQUIRE(f.held == 10);
+  REQUIRE(f.reserved == 10);
   client->close();
-  wait_until(f.loop, [&] { return f.held == 0; });
+  wait_until(f.loop, [&] { return f.reserved == 0; });
   CHECK(f.cancelled == 10);
   CHECK(f.connections[0] == nullptr);
   CHECK(f.server.calls() == 0);
@@ -195,7 +195,7 @@ TEST_CASE("a client that only ends its output still gets its answers", "[mcp]") 
   client->write(call(2, "echo", {{"text", "x"}}).dump());  // the last line without its newline
   client->half_close();
   CHECK(client->message()["id"] == 2);
-  REQUIRE(f.held == 1);
+  REQUIRE(f.reserved == 1);
   SECTION("and then the end") {
     f.release("a");
     CHECK(client->message()["id"] == 1);
@@ -204,7 +204,7 @@ TEST_CASE("a client that only ends its output still gets its answers", "[mcp]") 
   }
   SECTION("and is noticed when it vanishes later") {
     client->close();
-    wait_until(f.loop, [&] { return f.held == 0; });
+    wait_until(f.loop, [&] { return f.reserved == 0; });
     CHECK(f.cancelled == 1);
     CHECK(f.connections[0] == nullptr);
   }
@@ -250,7 +250,7 @@ TEST_CASE("arrays of messages work in 2025-03-26 and nowhere else", "[mcp]") {
   SECTION("refused in other versions and before a handshake") {
     CHECK(f.legacy("2025-06-18")->ask(two)["error"]["code"] == -32600);
     CHECK(f.connect()->ask(two)["error"]["code"] == -32600);
-    CHECK(f.held == 0);
+    CHECK(f.reserved == 0);
   }
 }
 

@@ -15,7 +15,7 @@ struct CollectingSink : mcp::Sink {
     std::optional<mcp::ErrorCode> error;
     Delivery delivery = Delivery::always;
   };
-  std::vector<Sent> answers, told;
+  std::vector<Sent> answers, reported;
   bool is_full = false;
   size_t settings_changes = 0, calls_changes = 0;
 
@@ -25,8 +25,8 @@ struct CollectingSink : mcp::Sink {
   void answer(const mcp::RequestId* id, std::string line, std::optional<mcp::ErrorCode> error) override {
     answers.push_back({text_of(id), Json::parse(line), error});
   }
-  void tell(const mcp::RequestId* about, std::string line, Delivery delivery) override {
-    told.push_back({text_of(about), Json::parse(line), {}, delivery});
+  void notify(const mcp::RequestId* about, std::string line, Delivery delivery) override {
+    reported.push_back({text_of(about), Json::parse(line), {}, delivery});
   }
   bool full() const override { return is_full; }
   bool is_over_limit() const override { return false; }
@@ -75,8 +75,8 @@ struct AskingTools : Fixture {
       const Counted counted(handlers);
       std::string decision = "nobody was asked";
       auto answered = std::make_shared<Event>();
-      auto on_answer = [&decision, answered](mcp::Elicited said) {
-        decision = said.action == mcp::Elicited::Action::accept ? "accepted" : "not accepted";
+      auto on_answer = [&decision, answered](mcp::Elicited message) {
+        decision = message.action == mcp::Elicited::Action::accept ? "accepted" : "not accepted";
         answered->fire();
       };
       mcp::ElicitationForm form;
@@ -102,12 +102,12 @@ struct AskingTools : Fixture {
   }
   // The same request again, with the state and with an answer to each question of `first`.
   static Json repeats(const Json& id, const Json& first, const std::string& tool = "ask") {
-    Json again = asks(id, tool);
-    again["params"]["requestState"] = first["result"]["requestState"];
-    again["params"]["_meta"]["progressToken"] = "again";
+    Json retry = asks(id, tool);
+    retry["params"]["requestState"] = first["result"]["requestState"];
+    retry["params"]["_meta"]["progressToken"] = "again";
     for (const auto& [key, question] : first["result"]["inputRequests"].items())
-      again["params"]["inputResponses"][key] = {{"action", "accept"}, {"content", Json::object()}};
-    return again;
+      retry["params"]["inputResponses"][key] = {{"action", "accept"}, {"content", Json::object()}};
+    return retry;
   }
   // Sends a request and returns its answer.
   Json answer(Talk& talk, const Json& message) {
@@ -156,19 +156,19 @@ TEST_CASE("a message names the request that it is about, and can be dropped if i
   steps["params"]["_meta"]["progressToken"] = "p";
   talk.say(steps);
   talk.say(call(2, "ask"));
-  wait_until(f.loop, [&] { return talk.sink.told.size() == 3; });
-  for (const auto& sent : talk.sink.told) {
+  wait_until(f.loop, [&] { return talk.sink.reported.size() == 3; });
+  for (const auto& sent : talk.sink.reported) {
     const bool asks = sent.line["method"] == "elicitation/create";
     CHECK(sent.id == (asks ? "2" : "1"));
     CHECK((sent.delivery == mcp::Sink::Delivery::always) == asks);
   }
   f.server.set_tool_choice({});
   talk.shake_hands("2025-11-25", kForms);
-  talk.sink.told.clear();
+  talk.sink.reported.clear();
   f.server.lists_changed(mcp::Changed::tools);
-  REQUIRE(talk.sink.told.size() == 1);
-  CHECK_FALSE(talk.sink.told[0].id);
-  CHECK(talk.sink.told[0].delivery == mcp::Sink::Delivery::if_room);
+  REQUIRE(talk.sink.reported.size() == 1);
+  CHECK_FALSE(talk.sink.reported[0].id);
+  CHECK(talk.sink.reported[0].delivery == mcp::Sink::Delivery::if_room);
 }
 
 TEST_CASE("an array of requests gets one answer, with the id of one of them", "[mcp]") {
@@ -210,7 +210,7 @@ TEST_CASE("a legacy client whose sink is full is not asked", "[mcp]") {
   talk.shake_hands("2025-11-25", kForms);
   talk.sink.is_full = true;
   CHECK(f.answer(talk, call(1, "ask"))["result"]["content"][0]["text"] == "nobody was asked");
-  CHECK(talk.sink.told.empty());
+  CHECK(talk.sink.reported.empty());
 }
 
 TEST_CASE("a client that was refused gets the reason once", "[mcp]") {
@@ -244,7 +244,7 @@ TEST_CASE("another conversation continues with the settings of a legacy client",
   wait_until(f.loop, [&] { return !second.sink.answers.empty(); });
   CHECK(second.sink.answers[0].line.contains("result"));
   f.server.lists_changed(mcp::Changed::tools);
-  CHECK(second.sink.told.size() == 1);
+  CHECK(second.sink.reported.size() == 1);
   Talk third(f);
   third.conversation->restore(nullptr);
   third.conversation->restore({{"version", "1999-01-01"}});
@@ -283,9 +283,9 @@ TEST_CASE("a parked call outlives its conversation, and goes on in another one o
   const Json done = f.answer(next, f.repeats(5, first));
   CHECK(done["id"] == 5);
   CHECK(done["result"]["content"][0]["text"] == "accepted");
-  REQUIRE(next.sink.told.size() == 1);
-  CHECK(next.sink.told[0].id == "5");
-  CHECK(next.sink.told[0].line["params"]["progressToken"] == "again");
+  REQUIRE(next.sink.reported.size() == 1);
+  CHECK(next.sink.reported[0].id == "5");
+  CHECK(next.sink.reported[0].line["params"]["progressToken"] == "again");
   settle(f.loop);
   CHECK(f.handlers == 0);
   CHECK(f.answer(next, f.repeats(6, first))["error"]["code"] == -32602);
@@ -320,10 +320,10 @@ TEST_CASE("a parked call goes on in another conversation beside its own one, and
   mcp::ConversationLimits limits;
   limits.parked = std::chrono::milliseconds(20);
   first.emplace(f, user(1000), limits);
-  const Json left = f.answer(*first, f.asks(1));
+  const Json remaining = f.answer(*first, f.asks(1));
   CHECK(f.handlers == 1);
   first.reset();
   CHECK(f.handlers == 1);
   wait_until(f.loop, [&] { return f.handlers == 0; });
-  CHECK(f.answer(second, f.repeats(7, left))["error"]["code"] == -32602);
+  CHECK(f.answer(second, f.repeats(7, remaining))["error"]["code"] == -32602);
 }

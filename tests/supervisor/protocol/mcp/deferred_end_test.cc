@@ -28,10 +28,10 @@ struct EndScene {
 
 TEST_CASE("the end is called once, in a later turn, and may destroy its connection", "[connection]") {
   EndScene s;
-  CHECK_FALSE(s.end->has_begun());
+  CHECK_FALSE(s.end->was_started());
   s.end->begin();
   s.end->begin();
-  CHECK(s.end->has_begun());
+  CHECK(s.end->was_started());
   CHECK(s.calls == 0);
   s.turn();
   CHECK(s.calls == 1);

@@ -35,8 +35,8 @@ mcp::ElicitationForm sampling_of(std::string key, const std::string& prompt, int
   mcp::ElicitationForm form;
   form.key = std::move(key);
   form.kind = Kind::sampling;
-  const Json said = {{"role", "user"}, {"content", {{"type", "text"}, {"text", prompt}}}};
-  form.params = {{"messages", Json::array({said})}, {"maxTokens", max_tokens}};
+  const Json message = {{"role", "user"}, {"content", {{"type", "text"}, {"text", prompt}}}};
+  form.params = {{"messages", Json::array({message})}, {"maxTokens", max_tokens}};
   return form;
 }
 
@@ -54,15 +54,15 @@ struct Asked {
   mcp::Elicited answer;
   std::shared_ptr<mcp::Elicitation> question;
   Asked(mcp::RequestContext& context, mcp::ElicitationForm form) {
-    question = context.elicit(std::move(form), [this](mcp::Elicited given) {
-      answer = std::move(given);
+    question = context.elicit(std::move(form), [this](mcp::Elicited input) {
+      answer = std::move(input);
       done.fire();
     });
     if (!question) done.fire();
   }
 };
 
-std::string shown(const mcp::Elicited& answer) {
+std::string displayed(const mcp::Elicited& answer) {
   static constexpr const char* kActions[] = {"accept", "decline", "cancel", "unable"};
   return fmt::format("action={}, content={}", kActions[static_cast<int>(answer.action)], dump_json(answer.content));
 }
@@ -86,53 +86,53 @@ void add_tool(mcp::Server& server, mcp::ToolDefinition definition, std::string b
                       all.push_back(std::make_unique<Asked>(context, std::move(form)));
                     std::string text = before;
                     bool any = false;
-                    for (const auto& asked : all) {
-                      co_await asked->done;
-                      if (!asked->question) continue;
+                    for (const auto& request : all) {
+                      co_await request->done;
+                      if (!request->question) continue;
                       any = true;
-                      text += " " + shown(asked->answer);
+                      text += " " + displayed(request->answer);
                     }
                     if (!any) co_return mcp::ToolResult::error("the client declared no capability to be asked");
                     co_return mcp::ToolResult::text(text);
                   });
 }
 
-void add_one(mcp::Server& server, std::string name, std::string before, mcp::ElicitationForm form) {
+void add_entry(mcp::Server& server, std::string name, std::string before, mcp::ElicitationForm form) {
   add_tool(server, tool(std::move(name)), std::move(before),
            [form](const Json&) { return std::vector<mcp::ElicitationForm>{form}; });
 }
 
 void add_legacy_tools(mcp::Server& server) {
   const Json text = {{"type", "string"}};
-  const auto one = [](mcp::ElicitationForm form) { return std::vector<mcp::ElicitationForm>{std::move(form)}; };
+  const auto item = [](mcp::ElicitationForm form) { return std::vector<mcp::ElicitationForm>{std::move(form)}; };
   server.add_tool(tool("test_sampling", {{"prompt", text}}),
                   [](mcp::RequestContext& context, Json arguments) -> Task<mcp::ToolResult> {
-                    Asked asked(context, sampling_of({}, arguments.value("prompt", ""), 100));
-                    co_await asked.done;
-                    const Json content = asked.answer.content.value("content", Json::object());
-                    if (!asked.question || !content.is_object())
+                    Asked request(context, sampling_of({}, arguments.value("prompt", ""), 100));
+                    co_await request.done;
+                    const Json content = request.answer.content.value("content", Json::object());
+                    if (!request.question || !content.is_object())
                       co_return mcp::ToolResult::error("the client cannot sample");
                     co_return mcp::ToolResult::text("LLM response: " + content.value("text", ""));
                   });
-  add_tool(server, tool("test_elicitation", {{"message", text}}), "User response:", [one](const Json& arguments) {
-    return one(form_of({}, arguments.value("message", ""), kUserForm));
+  add_tool(server, tool("test_elicitation", {{"message", text}}), "User response:", [item](const Json& arguments) {
+    return item(form_of({}, arguments.value("message", ""), kUserForm));
   });
-  add_one(server, "test_elicitation_sep1034_defaults",
-          "Elicitation completed:", form_of({}, "Please check.", kDefaultsForm));
-  add_one(server, "test_elicitation_sep1330_enums",
-          "Elicitation completed:", form_of({}, "Please choose.", kEnumsForm));
+  add_entry(server, "test_elicitation_sep1034_defaults",
+            "Elicitation completed:", form_of({}, "Please check.", kDefaultsForm));
+  add_entry(server, "test_elicitation_sep1330_enums",
+            "Elicitation completed:", form_of({}, "Please choose.", kEnumsForm));
 }
 
 void add_modern_tools(mcp::Server& server) {
   const std::string name = "test_input_required_result_";
   const auto user_name = form_of("user_name", "What is your name?", kNameForm);
-  add_one(server, name + "elicitation", "Hello:", user_name);
-  add_one(server, name + "sampling",
-          "The answer:", sampling_of("capital_question", "What is the capital of France?", 100));
-  add_one(server, name + "list_roots", "The roots:", roots_of("client_roots"));
-  add_one(server, name + "request_state", "state-ok", form_of("confirm", "Please confirm", kOkForm));
-  add_one(server, name + "tampered_state", "state-ok", form_of("confirm", "Please confirm", kOkForm));
-  add_one(server, "test_streaming_elicitation", "Hello:", user_name);
+  add_entry(server, name + "elicitation", "Hello:", user_name);
+  add_entry(server, name + "sampling",
+            "The answer:", sampling_of("capital_question", "What is the capital of France?", 100));
+  add_entry(server, name + "list_roots", "The roots:", roots_of("client_roots"));
+  add_entry(server, name + "request_state", "state-ok", form_of("confirm", "Please confirm", kOkForm));
+  add_entry(server, name + "tampered_state", "state-ok", form_of("confirm", "Please confirm", kOkForm));
+  add_entry(server, "test_streaming_elicitation", "Hello:", user_name);
   add_tool(server, tool(name + "multiple_inputs"), "All:", [user_name](const Json&) {
     return std::vector<mcp::ElicitationForm>{user_name, sampling_of("greeting", "Generate a greeting", 50),
                                              roots_of("client_roots")};
@@ -146,15 +146,15 @@ void add_modern_tools(mcp::Server& server) {
     co_await first.done;
     Asked second(context, form_of("step2", "Step 2: What is your favorite color?", kColorForm));
     co_await second.done;
-    co_return mcp::ToolResult::text(shown(first.answer) + " " + shown(second.answer));
+    co_return mcp::ToolResult::text(displayed(first.answer) + " " + displayed(second.answer));
   });
   server.add_prompt({"test_input_required_result_prompt", "", "Asks for its context.", {}},
                     [](mcp::RequestContext& context, Json) -> Task<Result<mcp::PromptResult>> {
-                      Asked asked(context,
-                                  form_of("user_context", "What context should the prompt use?", kContextForm));
-                      co_await asked.done;
+                      Asked request(context,
+                                    form_of("user_context", "What context should the prompt use?", kContextForm));
+                      co_await request.done;
                       mcp::PromptResult result;
-                      result.messages.push_back({mcp::PromptMessage::Role::user, mcp::Text{shown(asked.answer)}});
+                      result.messages.push_back({mcp::PromptMessage::Role::user, mcp::Text{displayed(request.answer)}});
                       co_return result;
                     });
 }
@@ -169,9 +169,9 @@ void add_triggers(mcp::Server& server) {
     co_return fail(Code::not_found, "no such prompt");
   };
   server.add_prompts({none, unknown, {}});
-  const auto add = [&server](const char* name, mcp::Changed what) {
-    server.add_tool(tool(name), [&server, what](mcp::RequestContext&, Json) -> Task<mcp::ToolResult> {
-      server.lists_changed(what);
+  const auto add = [&server](const char* name, mcp::Changed subject) {
+    server.add_tool(tool(name), [&server, subject](mcp::RequestContext&, Json) -> Task<mcp::ToolResult> {
+      server.lists_changed(subject);
       co_return mcp::ToolResult::text("reported");
     });
   };

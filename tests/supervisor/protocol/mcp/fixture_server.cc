@@ -155,19 +155,19 @@ void add_resources(mcp::Server& server) {
   provider.read = [](mcp::RequestContext&, std::string uri) -> Task<Result<std::vector<mcp::ResourceContents>>> {
     co_return contents_of(uri);
   };
-  provider.changes = mcp::ResourceProvider::Changes::told;
+  provider.changes = mcp::ResourceProvider::Changes::reported;
   provider.templates = {{"test://template/{id}/data", "Template", "", "Data by id.", "application/json"}};
   server.add_resources(std::move(provider));
 }
 
-mcp::PromptMessage said(mcp::Block content) { return {mcp::PromptMessage::Role::user, std::move(content)}; }
+mcp::PromptMessage reply(mcp::Block content) { return {mcp::PromptMessage::Role::user, std::move(content)}; }
 
 void add_prompts(mcp::Server& server) {
   using enum mcp::PromptArgument::Need;
   using Answer = Task<Result<mcp::PromptResult>>;
   server.add_prompt({"test_simple_prompt", "", "Without arguments.", {}}, [](mcp::RequestContext&, Json) -> Answer {
     mcp::PromptResult result;
-    result.messages.push_back(said(mcp::Text{"This is a simple prompt for testing."}));
+    result.messages.push_back(reply(mcp::Text{"This is a simple prompt for testing."}));
     co_return result;
   });
   server.add_prompt(
@@ -175,23 +175,23 @@ void add_prompts(mcp::Server& server) {
       [](mcp::RequestContext&, Json arguments) -> Answer {
         mcp::PromptResult result;
         result.messages.push_back(
-            said(mcp::Text{"Prompt with arguments: arg1='" + arguments["arg1"].get<std::string>() + "', arg2='" +
-                           arguments["arg2"].get<std::string>() + "'"}));
+            reply(mcp::Text{"Prompt with arguments: arg1='" + arguments["arg1"].get<std::string>() + "', arg2='" +
+                            arguments["arg2"].get<std::string>() + "'"}));
         co_return result;
       });
   server.add_prompt(
       {"test_prompt_with_embedded_resource", "", "With a resource.", {{"resourceUri", "Which.", required}}},
       [](mcp::RequestContext&, Json arguments) -> Answer {
         mcp::PromptResult result;
-        result.messages.push_back(said(text_resource(arguments["resourceUri"].get<std::string>(), "text/plain",
-                                                     "Embedded resource content for testing.")));
-        result.messages.push_back(said(mcp::Text{"Please process the embedded resource above."}));
+        result.messages.push_back(reply(text_resource(arguments["resourceUri"].get<std::string>(), "text/plain",
+                                                      "Embedded resource content for testing.")));
+        result.messages.push_back(reply(mcp::Text{"Please process the embedded resource above."}));
         co_return result;
       });
   server.add_prompt({"test_prompt_with_image", "", "With an image.", {}}, [](mcp::RequestContext&, Json) -> Answer {
     mcp::PromptResult result;
-    result.messages.push_back(said(mcp::Image{kPng, "image/png"}));
-    result.messages.push_back(said(mcp::Text{"Please analyze the image above."}));
+    result.messages.push_back(reply(mcp::Image{kPng, "image/png"}));
+    result.messages.push_back(reply(mcp::Text{"Please analyze the image above."}));
     co_return result;
   });
   server.add_completion([](mcp::RequestContext&, mcp::CompletionRequest) -> Task<Result<mcp::Completion>> {

@@ -35,8 +35,8 @@ struct TaskQuestion {
     form.message = "Please answer " + key;
     form.key = std::move(key);
     form.schema = std::move(schema);
-    question = context.elicit(std::move(form), [this](mcp::Elicited given) {
-      answer = std::move(given);
+    question = context.elicit(std::move(form), [this](mcp::Elicited input) {
+      answer = std::move(input);
       done.fire();
     });
     if (!question) done.fire();
@@ -70,9 +70,9 @@ Task<mcp::ToolResult> protocol_error_job(mcp::RequestContext& context, Json) {
 
 Task<mcp::ToolResult> confirm_delete(mcp::RequestContext& context, Json arguments) {
   co_await become_task_if_known(context);
-  TaskQuestion asked(context, "confirm", kConfirmForm);
-  co_await asked.done;
-  const bool confirmed = asked.answer.action == mcp::Elicited::Action::accept;
+  TaskQuestion question(context, "confirm", kConfirmForm);
+  co_await question.done;
+  const bool confirmed = question.answer.action == mcp::Elicited::Action::accept;
   co_return mcp::ToolResult::text((confirmed ? "deleted " : "kept ") + arguments.value("filename", ""));
 }
 
@@ -86,11 +86,11 @@ Task<mcp::ToolResult> multi_input(mcp::RequestContext& context, Json) {
 
 // Asks before it is a task.
 Task<mcp::ToolResult> ask_then_task(mcp::RequestContext& context, Json) {
-  TaskQuestion asked(context, "user_name", kUserNameForm);
-  co_await asked.done;
+  TaskQuestion question(context, "user_name", kUserNameForm);
+  co_await question.done;
   co_await become_task_if_known(context);
   co_await sleep_for(context.loop, 50ms);
-  const Json& content = asked.answer.content;
+  const Json& content = question.answer.content;
   const std::string name = content.is_object() && !content.empty() && content.begin()->is_string()
                                ? content.begin()->get<std::string>()
                                : "";

@@ -53,9 +53,9 @@ TEST_CASE("a byte stream becomes the same lines however it is cut", "[mcp]") {
 }
 
 TEST_CASE("a line of the largest size is whole, and its memory is given back", "[mcp]") {
-  const size_t most = 1 << 20;
-  LineSplitter lines(most);
-  const std::string large(most, 'x');
+  const size_t max = 1 << 20;
+  LineSplitter lines(max);
+  const std::string large(max, 'x');
   CHECK(split(lines, large + "\n", 65536) == Lines{large});
   (void)lines.space();
   CHECK(lines.capacity() <= 64 << 10);

@@ -58,16 +58,16 @@ Task<> Client::read() {
 }
 
 void Client::write(std::string_view bytes) {
-  auto taken = std::chrono::steady_clock::now();
+  auto used = std::chrono::steady_clock::now();
   while (!bytes.empty()) {
     const ssize_t sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && errno != EAGAIN) return;  // the server has hung up; the test will see that
     if (sent > 0) {
       bytes.remove_prefix(static_cast<size_t>(sent));
-      taken = std::chrono::steady_clock::now();
+      used = std::chrono::steady_clock::now();
     }
     uv_run(loop_.uv(), UV_RUN_NOWAIT);  // the server makes room; one turn may take long
-    if (!bytes.empty() && std::chrono::steady_clock::now() - taken > 30s)
+    if (!bytes.empty() && std::chrono::steady_clock::now() - used > 30s)
       FAIL("the server takes no more and does not hang up");
   }
 }
@@ -102,9 +102,9 @@ namespace {
 struct Alive {
   Fixture& fixture;
   bool finished = false;
-  explicit Alive(Fixture& of) : fixture(of) { fixture.held++; }
+  explicit Alive(Fixture& of) : fixture(of) { fixture.reserved++; }
   ~Alive() {
-    fixture.held--;
+    fixture.reserved--;
     if (!finished) fixture.cancelled++;
   }
 };
@@ -182,12 +182,12 @@ Fixture::Fixture() : server(loop, {"test", "1.2.3", "Test", "Be kind."}) {
 std::unique_ptr<Client> Fixture::connect(mcp::Connection::Accepted accepted) {
   int ends[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0);
-  const size_t place = connections.size();
+  const size_t index = connections.size();
   connections.emplace_back();
   auto connection = mcp::Connection::open(loop, server, Fd(ends[0]), std::move(accepted), limits,
-                                          [this, place] { connections[place].reset(); });
+                                          [this, index] { connections[index].reset(); });
   REQUIRE(connection);
-  connections[place] = *std::move(connection);
+  connections[index] = *std::move(connection);
   return std::make_unique<Client>(loop, Fd(ends[1]));
 }
 

@@ -72,7 +72,7 @@ struct Fixture {
   Loop loop;
   mcp::Server server;
   mcp::ConnectionLimits limits;
-  size_t held = 0;                                      // `hold` handlers alive
+  size_t reserved = 0;                                  // `hold` handlers alive
   size_t cancelled = 0;                                 // ... that were destroyed before their end
   std::map<std::string, std::shared_ptr<Event>> holds;  // by their argument
   std::vector<std::unique_ptr<mcp::Connection>> connections;

@@ -100,7 +100,7 @@ TEST_CASE("whatever a line says, the server answers or ignores it and goes on", 
     CHECK(text.size() < 2000);  // an error does not send back what it was sent
   }
   CHECK(client->ask(request("still here", "ping"))["id"] == "still here");
-  CHECK(f.held == 0);
+  CHECK(f.reserved == 0);
 }
 
 TEST_CASE("an error names the request whenever its id can be read", "[mcp]") {
@@ -220,6 +220,6 @@ TEST_CASE("no end of a connection leaks a descriptor or a handler", "[mcp]") {
     wait_until(f.loop, [&] { return f.connections.back() == nullptr; });
   }
   settle(f.loop);
-  CHECK(f.held == 0);
+  CHECK(f.reserved == 0);
   CHECK(open_descriptors() == before);
 }

@@ -83,9 +83,9 @@ TEST_CASE("an integer that is written as a float goes back as it came", "[mcp]")
   // Each spelling means the same request.
   client->write(std::string(R"({"jsonrpc":"2.0","id":4.0,"method":"tools/call","params":{"name":"hold"}})") + "\n");
   settle(f.loop);
-  REQUIRE(f.held == 1);
+  REQUIRE(f.reserved == 1);
   client->send(cancel(4));
-  wait_until(f.loop, [&] { return f.held == 0; });
+  wait_until(f.loop, [&] { return f.reserved == 0; });
 }
 
 TEST_CASE("an id in use is refused for every method, without it", "[mcp]") {
@@ -97,7 +97,7 @@ TEST_CASE("an id in use is refused for every method, without it", "[mcp]") {
   const Json answer = client->ask(request(1, method, {{"name", "echo"}, {"arguments", {{"text", "x"}}}}));
   CHECK(answer["error"]["code"] == -32600);
   CHECK_FALSE(answer.contains("id"));
-  CHECK(f.held == 1);
+  CHECK(f.reserved == 1);
 }
 
 TEST_CASE("what is null is absent: params and progressToken", "[mcp]") {

@@ -71,7 +71,7 @@ TEST_CASE("the kernel tells the server who connected", "[mcp]") {
   CHECK(peer->uid == ::getuid());
   CHECK(peer->gid == ::getgid());
   client->send(modern(2, "tools/call", {{"name", "hold"}}));
-  wait_until(f.loop, [&] { return f.held == 1; });
+  wait_until(f.loop, [&] { return f.reserved == 1; });
   CHECK(has_number(f.last_context->user, 7));
 }
 
@@ -90,10 +90,10 @@ TEST_CASE("the kernel tells the server all the groups of who connected", "[mcp]"
   CHECK(client->ask(request(1, "ping"))["id"] == 1);
   REQUIRE(f.principals.size() == 1);
   REQUIRE(f.principals[0].peer());
-  std::vector<gid_t> told = f.principals[0].peer()->groups;
+  std::vector<gid_t> report = f.principals[0].peer()->groups;
   std::sort(groups.begin(), groups.end());
-  std::sort(told.begin(), told.end());
-  CHECK(told == groups);
+  std::sort(report.begin(), report.end());
+  CHECK(report == groups);
 }
 
 TEST_CASE("the socket file has its mode from the start and replaces only what nobody serves", "[mcp]") {
@@ -175,7 +175,7 @@ TEST_CASE("a peer that is not admitted gets the reason", "[mcp]") {
   Listening f;
   Fd socket = mcp::listen_at(f.path, 0600).value();
   auto admit = [](const mcp::Principal& principal) -> Result<std::shared_ptr<mcp::ConnectionUser>> {
-    return fail(Code::denied, principal.shown() + " has no tenant");
+    return fail(Code::denied, principal.displayed() + " has no tenant");
   };
   f.listener = mcp::Listener::open(f.loop, f.server, std::move(socket), {}, admit).value();
   auto client = f.dial();
@@ -228,22 +228,22 @@ TEST_CASE("thousands of connections come and go and leave nothing behind", "[mcp
   Listening f;
   rlimit limit{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &limit) == 0);
-  const size_t most = std::min<size_t>(2000, (limit.rlim_cur - open_descriptors() - 50) / 2);
-  f.listener_limits.connections = f.listener_limits.connections_per_principal = most;
+  const size_t max = std::min<size_t>(2000, (limit.rlim_cur - open_descriptors() - 50) / 2);
+  f.listener_limits.connections = f.listener_limits.connections_per_principal = max;
   f.open();
   settle(f.loop);
   const size_t before = open_descriptors();
   {
     std::vector<std::unique_ptr<Client>> clients;
-    for (size_t i = 0; i < most; i++) {
+    for (size_t i = 0; i < max; i++) {
       clients.push_back(f.dial());
       clients.back()->send(request(i, "ping"));
       if (i % 100 == 0) settle(f.loop);  // the backlog is shorter than that
     }
     size_t answered = 0;
-    for (size_t i = 0; i < most; i++) answered += clients[i]->message()["id"] == i;
-    CHECK(answered == most);
-    CHECK(f.listener->connections() == most);
+    for (size_t i = 0; i < max; i++) answered += clients[i]->message()["id"] == i;
+    CHECK(answered == max);
+    CHECK(f.listener->connections() == max);
   }
   wait_until(f.loop, [&] { return f.listener->connections() == 0; });
   settle(f.loop);
@@ -256,7 +256,7 @@ TEST_CASE("chosen connections are ended with all they asked for, the others are 
   auto client = f.dial();
   client->ask(request(1, "ping"));
   client->send(modern(2, "tools/call", {{"name", "hold"}}));
-  wait_until(f.loop, [&] { return f.held == 1; });
+  wait_until(f.loop, [&] { return f.reserved == 1; });
   f.listener->close_if([](const auto& user) { return has_number(user, 8); });
   CHECK(client->ask(request(3, "ping"))["id"] == 3);
   f.listener->close_if([](const auto& user) { return has_number(user, 7); });

@@ -5,7 +5,7 @@
 using namespace mcp_test;
 
 TEST_CASE("initialize settles a version and never fails for one we do not know", "[mcp]") {
-  auto [asked, answered] = GENERATE(table<std::string, std::string>({
+  auto [requested, answered] = GENERATE(table<std::string, std::string>({
       {"2024-11-05", "2024-11-05"},
       {"2025-03-26", "2025-03-26"},
       {"2025-06-18", "2025-06-18"},
@@ -14,10 +14,11 @@ TEST_CASE("initialize settles a version and never fails for one we do not know",
       {"1999-01-01", "2025-11-25"},
       {"", "2025-11-25"},
   }));
-  CAPTURE(asked);
+  CAPTURE(requested);
   Fixture f;
   auto client = f.connect();
-  auto answer = client->ask(request(0, "initialize", {{"protocolVersion", asked}, {"capabilities", Json::object()}}));
+  auto answer =
+      client->ask(request(0, "initialize", {{"protocolVersion", requested}, {"capabilities", Json::object()}}));
   CHECK(answer["id"] == 0);
   CHECK(answer["result"]["protocolVersion"] == answered);
   CHECK(answer["result"]["serverInfo"]["name"] == "test");
@@ -291,11 +292,12 @@ TEST_CASE("prompts and completion answer when they are offered", "[mcp]") {
     result.messages.push_back({mcp::PromptMessage::Role::user, mcp::Text{"Hi " + arguments["who"].get<std::string>()}});
     co_return result;
   });
-  f.server.add_completion([](mcp::RequestContext&, mcp::CompletionRequest asked) -> Task<Result<mcp::Completion>> {
-    mcp::Completion completion;
-    for (int i = 0; i < 150; i++) completion.values.push_back(asked.value + std::to_string(i));
-    co_return completion;
-  });
+  f.server.add_completion(
+      [](mcp::RequestContext&, mcp::CompletionRequest completion_request) -> Task<Result<mcp::Completion>> {
+        mcp::Completion completion;
+        for (int i = 0; i < 150; i++) completion.values.push_back(completion_request.value + std::to_string(i));
+        co_return completion;
+      });
   auto client = f.legacy();
   CHECK(client->ask(request(1, "prompts/list"))["result"]["prompts"][0]["arguments"][0]["required"] == true);
   auto got = client->ask(request(2, "prompts/get", {{"name", "greet"}, {"arguments", {{"who", "you"}}}}))["result"];
@@ -305,8 +307,8 @@ TEST_CASE("prompts and completion answer when they are offered", "[mcp]") {
         -32602);
   CHECK(client->ask(request(5, "prompts/get", {{"name", "nope"}}))["error"]["code"] == -32602);
 
-  Json asked = {{"ref", {{"type", "ref/prompt"}, {"name", "greet"}}}, {"argument", {{"name", "who"}, {"value", "a"}}}};
-  auto completion = client->ask(request(6, "completion/complete", asked))["result"]["completion"];
+  Json params = {{"ref", {{"type", "ref/prompt"}, {"name", "greet"}}}, {"argument", {{"name", "who"}, {"value", "a"}}}};
+  auto completion = client->ask(request(6, "completion/complete", params))["result"]["completion"];
   CHECK(completion["values"].size() == 100);
   CHECK(completion["values"][1] == "a1");
   CHECK(completion["hasMore"] == true);

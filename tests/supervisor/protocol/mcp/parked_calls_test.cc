@@ -26,7 +26,7 @@ struct ParkingLot : Fixture, mcp::CallHost {
   Result<> detach(mcp::RunningCall&, mcp::ToolResult) override { return {}; }
   Task<Result<>> become_task(mcp::RunningCall&) override { co_return Result<>(); }
 
-  std::unique_ptr<mcp::RunningCall> made() {
+  std::unique_ptr<mcp::RunningCall> produced() {
     auto call = std::make_unique<mcp::RunningCall>(loop, server, static_cast<mcp::CallHost&>(*this),
                                                    mcp::RequestId{"1"}, mcp::kNewestModern);
     call->share.emplace(counts, account, false, 1, 1000);
@@ -45,16 +45,17 @@ struct ParkingLot : Fixture, mcp::CallHost {
 TEST_CASE("a parked call is found by its principal and its key only", "[mcp]") {
   ParkingLot f;
   mcp::ParkedCalls parked(f.loop);
-  const std::string key = parked.add("uid-1", nullptr, f.made()), other = parked.add("uid-1", nullptr, f.made());
+  const std::string key = parked.add("uid-1", nullptr, f.produced()),
+                    other = parked.add("uid-1", nullptr, f.produced());
   CHECK(key.size() == 32);
   CHECK(key != other);
   CHECK(parked.find("uid-1", key) != nullptr);
   CHECK(parked.find("uid-2", key) == nullptr);
   CHECK(parked.find("uid-1", key.substr(1)) == nullptr);
   CHECK(parked.find("uid-1", "") == nullptr);
-  auto taken = parked.take("uid-1", key);
-  CHECK(taken.call->parked_key.empty());
-  CHECK_FALSE(taken.answer);
+  auto reserved = parked.take("uid-1", key);
+  CHECK(reserved.call->parked_key.empty());
+  CHECK_FALSE(reserved.answer);
   CHECK(parked.find("uid-1", key) == nullptr);
   CHECK(parked.count("uid-1") == 1);
 }
@@ -62,9 +63,9 @@ TEST_CASE("a parked call is found by its principal and its key only", "[mcp]") {
 TEST_CASE("the calls of an ended conversation wait for so long, and only they", "[mcp]") {
   ParkingLot f;
   mcp::ParkedCalls parked(f.loop);
-  const std::string waits = parked.add("uid-1", &f.first_owner, f.made());
-  const std::string stays = parked.add("uid-1", &f.second_owner, f.made());
-  const std::string other = parked.add("uid-2", &f.first_owner, f.made());
+  const std::string waits = parked.add("uid-1", &f.first_owner, f.produced());
+  const std::string stays = parked.add("uid-1", &f.second_owner, f.produced());
+  const std::string other = parked.add("uid-2", &f.first_owner, f.produced());
   parked.leave("uid-1", &f.first_owner, 20ms);
   CHECK(parked.find("uid-1", waits) != nullptr);
   wait_until(f.loop, [&] { return parked.count("uid-1") == 1; });
@@ -78,9 +79,9 @@ TEST_CASE("the calls of an ended conversation wait for so long, and only they", 
 TEST_CASE("each principal parks a limited number of calls", "[mcp]") {
   ParkingLot f;
   mcp::ParkedCalls parked(f.loop, {.calls = 2});
-  const std::string key = parked.add("uid-1", nullptr, f.made());
+  const std::string key = parked.add("uid-1", nullptr, f.produced());
   CHECK(parked.has_room("uid-1"));
-  parked.add("uid-1", &f.first_owner, f.made());
+  parked.add("uid-1", &f.first_owner, f.produced());
   CHECK_FALSE(parked.has_room("uid-1"));
   CHECK(parked.has_room("uid-2"));
   parked.take("uid-1", key);
@@ -90,7 +91,7 @@ TEST_CASE("each principal parks a limited number of calls", "[mcp]") {
 TEST_CASE("what a parked call makes is kept, and nothing is sent for it", "[mcp]") {
   ParkingLot f;
   mcp::ParkedCalls parked(f.loop);
-  const std::string key = parked.add("uid-1", nullptr, f.made());
+  const std::string key = parked.add("uid-1", nullptr, f.produced());
   const mcp::RunningCall* call = parked.find("uid-1", key);
   call->context.notify("lost");
   ParkingLot::answer(call, 5000);
@@ -98,10 +99,10 @@ TEST_CASE("what a parked call makes is kept, and nothing is sent for it", "[mcp]
   CHECK(f.finished.empty());
   CHECK(f.account->unread->bytes() == 5000);
   CHECK(f.server.calls() == 0);
-  auto taken = parked.take("uid-1", key);
-  REQUIRE(taken.answer);
-  CHECK((*taken.answer)->size() == 5000);
-  taken.call.reset();
+  auto reserved = parked.take("uid-1", key);
+  REQUIRE(reserved.answer);
+  CHECK((*reserved.answer)->size() == 5000);
+  reserved.call.reset();
   CHECK(f.account->unread->bytes() == 0);
 }
 
@@ -109,15 +110,15 @@ TEST_CASE("answers are kept up to a limit, for each principal and each owner", "
   ParkingLot f;
   mcp::ParkedCalls parked(f.loop, {.answer_bytes = 1000, .conversation_answer_bytes = 400});
   auto keeps = [&](const std::string& principal, const void* owner, size_t bytes) {
-    const std::string key = parked.add(principal, owner, f.made());
+    const std::string key = parked.add(principal, owner, f.produced());
     const mcp::RunningCall* call = parked.find(principal, key);
     ParkingLot::answer(call, bytes);
     auto answer = std::move(parked.take(principal, key).answer);
-    parked.add(principal, owner, f.made());
+    parked.add(principal, owner, f.produced());
     return answer && answer->has_value();
   };
   auto leaves = [&](const std::string& principal, const void* owner, size_t bytes) {
-    ParkingLot::answer(parked.find(principal, parked.add(principal, owner, f.made())), bytes);
+    ParkingLot::answer(parked.find(principal, parked.add(principal, owner, f.produced())), bytes);
   };
   leaves("uid-1", &f.first_owner, 300);
   CHECK(keeps("uid-1", &f.first_owner, 100));
@@ -133,8 +134,8 @@ TEST_CASE("answers are kept up to a limit, for each principal and each owner", "
 TEST_CASE("a kept answer is dropped when nobody comes for it", "[mcp]") {
   ParkingLot f;
   mcp::ParkedCalls parked(f.loop, {.patience = 20ms});
-  const std::string waits = parked.add("uid-1", &f.first_owner, f.made());
-  const std::string answered = parked.add("uid-1", &f.first_owner, f.made());
+  const std::string waits = parked.add("uid-1", &f.first_owner, f.produced());
+  const std::string answered = parked.add("uid-1", &f.first_owner, f.produced());
   ParkingLot::answer(parked.find("uid-1", answered), 10);
   parked.leave("uid-1", &f.first_owner, 60s);  // has no effect on the kept answer
   wait_until(f.loop, [&] { return parked.count("uid-1") == 1; });
@@ -145,7 +146,7 @@ TEST_CASE("a kept answer is dropped when nobody comes for it", "[mcp]") {
 TEST_CASE("a question of a parked call waits for the client, and is taken back with it", "[mcp]") {
   ParkingLot f;
   mcp::ParkedCalls parked(f.loop);
-  auto call = f.made();
+  auto call = f.produced();
   call->context.client = std::make_shared<mcp::ClientInfo>(mcp::ClientInfo{{{"elicitation", Json::object()}}, {}});
   CHECK(call->context.elicit({"now?"}, [](mcp::Elicited) {}) == nullptr);  // this host asks nobody
   mcp::RunningCall& same = *call;

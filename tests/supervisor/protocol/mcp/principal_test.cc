@@ -18,7 +18,7 @@ TEST_CASE("a principal is named after its user, not after its process", "[mcp]")
   CHECK(first.kind() == Principal::Kind::peer);
   CHECK(first.name() == "uid:1000");
   CHECK(first.name() == second.name());
-  CHECK(first.shown() == "user 1000");
+  CHECK(first.displayed() == "user 1000");
   CHECK(first.uid() == 1000);
   CHECK(first.pid() == 11);
   REQUIRE(first.peer());
@@ -29,7 +29,7 @@ TEST_CASE("the bearer of a token is named after the token, and has no ids", "[mc
   const Principal bearer = Principal::of_token("ci");
   CHECK(bearer.kind() == Principal::Kind::token);
   CHECK(bearer.name() == "token:ci");
-  CHECK(bearer.shown() == "token ci");
+  CHECK(bearer.displayed() == "token ci");
   CHECK(bearer.token() == "ci");
   CHECK_FALSE(bearer.peer());
   CHECK(bearer.uid() == static_cast<uid_t>(-1));

@@ -41,13 +41,13 @@ mcp::ResourceProvider one_resource(const std::string& scheme) {
 
 std::vector<std::string> names(const Json& list, const char* key = "name") {
   std::vector<std::string> all;
-  for (const auto& one : list) all.push_back(one[key]);
+  for (const auto& item : list) all.push_back(item[key]);
   return all;
 }
 
 mcp::CompletionHandler completes(std::string reference, std::string value) {
-  return [reference, value](mcp::RequestContext&, mcp::CompletionRequest asked) -> Task<Result<mcp::Completion>> {
-    if (asked.reference != reference) co_return fail(Code::not_found, "not mine");
+  return [reference, value](mcp::RequestContext&, mcp::CompletionRequest request) -> Task<Result<mcp::Completion>> {
+    if (request.reference != reference) co_return fail(Code::not_found, "not mine");
     mcp::Completion completion;
     completion.values.push_back(value);
     co_return completion;
@@ -119,8 +119,8 @@ TEST_CASE("completion asks one handler after the other; a reference that nobody 
   f.server.add_completion(completes("b", "from b"));
   auto client = f.legacy();
   auto ask = [&](const char* name) {
-    Json asked = {{"ref", {{"type", "ref/prompt"}, {"name", name}}}, {"argument", {{"name", "x"}, {"value", ""}}}};
-    return client->ask(request(1, "completion/complete", asked));
+    Json params = {{"ref", {{"type", "ref/prompt"}, {"name", name}}}, {"argument", {{"name", "x"}, {"value", ""}}}};
+    return client->ask(request(1, "completion/complete", params));
   };
   CHECK(ask("b")["result"]["completion"] == Json::parse(R"({"values":["from b"],"hasMore":false})"));
   CHECK(ask("c")["error"]["code"] == -32602);

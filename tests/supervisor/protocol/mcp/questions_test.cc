@@ -31,7 +31,7 @@ struct Asking : Fixture {
     return modern(id, "tools/call", params);
   }
   void decide() {
-    for (const auto& one : waiting) one->fire();
+    for (const auto& item : waiting) item->fire();
     wait_until(loop, [this] { return done == waiting.size(); });
     settle(loop);
   }
@@ -46,8 +46,8 @@ TEST_CASE("what came of a request is kept for a client that comes back late, up 
   Json first = client->ask(fixture.asks(1, kBytes)), second = client->ask(fixture.asks(2, kBytes));
   CHECK(first["result"]["resultType"] == "input_required");
   fixture.decide();
-  Json kept = client->ask(fixture.asks(3, kBytes, first["result"]["requestState"]));
-  CHECK(kept["result"]["content"][0]["text"].get<std::string>().size() == kBytes);
+  Json saved = client->ask(fixture.asks(3, kBytes, first["result"]["requestState"]));
+  CHECK(saved["result"]["content"][0]["text"].get<std::string>().size() == kBytes);
   Json lost = client->ask(fixture.asks(4, kBytes, second["result"]["requestState"]));
   CHECK(lost["error"]["code"] == -32603);
   CHECK(lost["error"]["message"] ==
@@ -57,33 +57,33 @@ TEST_CASE("what came of a request is kept for a client that comes back late, up 
 TEST_CASE("a request is repeated just as it was, but for what says how it travels", "[mcp]") {
   Asking fixture;
   auto client = fixture.connect();
-  const Json asked = fixture.asks(1, 10), state = client->ask(asked)["result"]["requestState"];
-  for (const auto& [place, value] : std::map<std::string, Json>{{"/params/arguments/bytes", 11},
-                                                                {"/params/name", "echo"},
-                                                                {"/params/another", 1},
-                                                                {"/params/_meta/org.warder~1workspace", "b"}}) {
+  const Json request = fixture.asks(1, 10), state = client->ask(request)["result"]["requestState"];
+  for (const auto& [slot, value] : std::map<std::string, Json>{{"/params/arguments/bytes", 11},
+                                                               {"/params/name", "echo"},
+                                                               {"/params/another", 1},
+                                                               {"/params/_meta/org.warder~1workspace", "b"}}) {
     Json other = fixture.asks(2, 10, state);
-    other[Json::json_pointer(place)] = value;
-    INFO(place);
+    other[Json::json_pointer(slot)] = value;
+    INFO(slot);
     CHECK(client->ask(other)["error"]["code"] == -32602);
   }
-  Json again = fixture.asks(3, 10, state);
-  again["params"]["_meta"]["progressToken"] = "p";
-  again["params"]["_meta"]["traceparent"] = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-  again["params"]["inputResponses"] = Json::object();
-  CHECK(client->ask(again)["result"]["resultType"] == "input_required");
+  Json retry = fixture.asks(3, 10, state);
+  retry["params"]["_meta"]["progressToken"] = "p";
+  retry["params"]["_meta"]["traceparent"] = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  retry["params"]["inputResponses"] = Json::object();
+  CHECK(client->ask(retry)["result"]["resultType"] == "input_required");
 }
 
 TEST_CASE("a connection has so many questions open", "[mcp]") {
   mcp::Elicitations questions;
-  std::vector<std::shared_ptr<mcp::Elicitation>> asked;
+  std::vector<std::shared_ptr<mcp::Elicitation>> elicitations;
   for (size_t i = 0; i < mcp::Elicitations::kMax; i++) {
-    asked.push_back(std::make_shared<mcp::Elicitation>());
-    CHECK(questions.add(asked.back()));
+    elicitations.push_back(std::make_shared<mcp::Elicitation>());
+    CHECK(questions.add(elicitations.back()));
   }
   auto more = std::make_shared<mcp::Elicitation>();
   CHECK_FALSE(questions.add(more));
-  asked.pop_back();  // whoever asked has gone
+  elicitations.pop_back();  // whoever asked has gone
   const auto key = questions.add(more);
   REQUIRE(key);
   CHECK(questions.take(*key) == more);
@@ -99,7 +99,7 @@ struct Curious : Fixture {
     mcp::Elicited answer;
     std::shared_ptr<mcp::Elicitation> question;
   };
-  std::vector<std::string> said;
+  std::vector<std::string> reply;
 
   Curious() {
     mcp::ToolDefinition tool;
@@ -114,18 +114,18 @@ struct Curious : Fixture {
         form.key = key;
         form.kind = kind;
         if (kind == Kind::sampling) form.params = {{"maxTokens", 5}};
-        auto one = std::make_unique<Asked>();
-        one->question = context.elicit(std::move(form), [asked = one.get()](mcp::Elicited answer) {
-          asked->answer = std::move(answer);
-          asked->done.fire();
+        auto item = std::make_unique<Asked>();
+        item->question = context.elicit(std::move(form), [requested = item.get()](mcp::Elicited answer) {
+          requested->answer = std::move(answer);
+          requested->done.fire();
         });
-        if (one->question) all.push_back(std::move(one));
+        if (item->question) all.push_back(std::move(item));
       }
-      for (const auto& one : all) {
-        co_await one->done;
-        said.push_back(one->answer.content.dump());
+      for (const auto& item : all) {
+        co_await item->done;
+        reply.push_back(item->answer.content.dump());
       }
-      co_return mcp::ToolResult::text("heard " + std::to_string(said.size()));
+      co_return mcp::ToolResult::text("heard " + std::to_string(reply.size()));
     });
   }
   static Json asks(const Json& id, Json capabilities, Json more = Json::object()) {
@@ -146,29 +146,29 @@ const Json kAnswers = {{"name", {{"action", "accept"}, {"content", {{"name", "Ad
 TEST_CASE("questions have the names and kinds that the call gave them", "[mcp]") {
   Curious fixture;
   auto client = fixture.connect();
-  const Json asked = client->ask(Curious::asks(1, kAll))["result"];
-  CHECK(asked["inputRequests"]["name"]["method"] == "elicitation/create");
-  CHECK(asked["inputRequests"]["opinion"]["method"] == "sampling/createMessage");
-  CHECK(asked["inputRequests"]["opinion"]["params"]["maxTokens"] == 5);
-  CHECK(asked["inputRequests"]["folders"]["method"] == "roots/list");
+  const Json request = client->ask(Curious::asks(1, kAll))["result"];
+  CHECK(request["inputRequests"]["name"]["method"] == "elicitation/create");
+  CHECK(request["inputRequests"]["opinion"]["method"] == "sampling/createMessage");
+  CHECK(request["inputRequests"]["opinion"]["params"]["maxTokens"] == 5);
+  CHECK(request["inputRequests"]["folders"]["method"] == "roots/list");
   // A part of the answers: the other questions are asked again.
   const Json some = {
-      {"requestState", asked["requestState"]},
+      {"requestState", request["requestState"]},
       {"inputResponses", {{"name", kAnswers["name"]}, {"opinion", {{"action", "accept"}}}, {"other", 1}}}};
-  const Json again = client->ask(Curious::asks(2, kAll, some))["result"];
-  CHECK(again["inputRequests"].size() == 2);
-  CHECK_FALSE(again["inputRequests"].contains("name"));
-  const Json all = {{"requestState", again["requestState"]}, {"inputResponses", kAnswers}};
+  const Json retry = client->ask(Curious::asks(2, kAll, some))["result"];
+  CHECK(retry["inputRequests"].size() == 2);
+  CHECK_FALSE(retry["inputRequests"].contains("name"));
+  const Json all = {{"requestState", retry["requestState"]}, {"inputResponses", kAnswers}};
   CHECK(client->ask(Curious::asks(3, kAll, all))["result"]["content"][0]["text"] == "heard 3");
-  CHECK(fixture.said[0] == R"({"name":"Ada"})");
+  CHECK(fixture.reply[0] == R"({"name":"Ada"})");
 }
 
 TEST_CASE("a client is asked for what it declared only", "[mcp]") {
   Curious fixture;
   auto client = fixture.connect();
-  const Json asked = client->ask(Curious::asks(1, {{"sampling", Json::object()}}))["result"];
-  CHECK(asked["inputRequests"].size() == 1);
-  CHECK(asked["inputRequests"].contains("opinion"));
+  const Json request = client->ask(Curious::asks(1, {{"sampling", Json::object()}}))["result"];
+  CHECK(request["inputRequests"].size() == 1);
+  CHECK(request["inputRequests"].contains("opinion"));
   CHECK(client->ask(Curious::asks(2, Json::object()))["result"]["content"][0]["text"] == "heard 0");
 }
 

@@ -25,7 +25,7 @@ struct ReplaceTexts : mcp::TextFilter {
 };
 
 struct Replace : mcp::ResponseFilter {
-  explicit Replace(size_t& settled, std::shared_ptr<Event> held = {}) : settled_(settled), held_(std::move(held)) {}
+  explicit Replace(size_t& settled, std::shared_ptr<Event> event = {}) : settled_(settled), held_(std::move(event)) {}
   Task<Result<>> apply(Job job) override {
     ReplaceTexts texts;
     CO_CHECKED(job(texts));
@@ -40,11 +40,11 @@ struct Replace : mcp::ResponseFilter {
 struct Cleaned : Fixture {
   size_t settled = 0;
   bool on = true;
-  std::shared_ptr<Event> held;  // until then nothing is settled
+  std::shared_ptr<Event> reserved;  // until then nothing is settled
   Cleaned() {
     server.set_response_filter([this](const mcp::RequestContext&) -> std::unique_ptr<mcp::ResponseFilter> {
       if (!on) return nullptr;
-      return std::make_unique<Replace>(settled, held);
+      return std::make_unique<Replace>(settled, reserved);
     });
   }
 };
@@ -122,13 +122,13 @@ TEST_CASE("texts of a tool's answer are looked at before they leave, for those w
 
 TEST_CASE("an answer leaves when what it names is settled, and other requests are answered meanwhile", "[mcp]") {
   Cleaned f;
-  f.held = std::make_shared<Event>();
+  f.reserved = std::make_shared<Event>();
   auto client = f.connect();
   client->send(called(1, "echo", {{"text", "ada"}}));
   CHECK(client->silent());
   CHECK(f.settled == 1);
   CHECK(client->ask(modern(2, "server/discover"))["id"] == 2);
-  f.held->fire();
+  f.reserved->fire();
   CHECK(client->message()["result"]["content"][0]["text"] == "[A]");
 }
 
@@ -241,12 +241,12 @@ TEST_CASE("progress tells no text where texts are looked at", "[mcp]") {
   auto ask = called(1, "steps");
   ask["params"]["_meta"]["progressToken"] = "t";
   client->send(ask);
-  size_t told = 0;
+  size_t reported = 0;
   for (Json message = client->message(); message.contains("method"); message = client->message()) {
     CHECK_FALSE(message["params"].contains("message"));
-    told++;
+    reported++;
   }
-  CHECK(told > 0);
+  CHECK(reported > 0);
 }
 
 TEST_CASE("what providers and extensions answer is looked at, whatever the method", "[mcp]") {

@@ -16,7 +16,7 @@ struct Changing : Fixture {
     provider.read = [](mcp::RequestContext&, std::string) -> Task<Result<std::vector<mcp::ResourceContents>>> {
       co_return fail(Code::not_found, "nothing here");
     };
-    provider.changes = mcp::ResourceProvider::Changes::told;
+    provider.changes = mcp::ResourceProvider::Changes::reported;
     provider.prefixes = {"a://", "b://"};
     server.add_resources(std::move(provider));
   }

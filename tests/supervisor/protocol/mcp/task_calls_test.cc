@@ -70,7 +70,7 @@ struct TaskFixture : Fixture {
     return client.ask(with_tasks(99, "tasks/get", {{"taskId", id}}));
   }
   void go_on() {
-    for (const auto& one : std::exchange(waiting, {})) one->fire();
+    for (const auto& item : std::exchange(waiting, {})) item->fire();
     settle(loop);
   }
   int running() const { return static_cast<int>(handlers.use_count()) - 1; }
@@ -206,14 +206,14 @@ TEST_CASE("the result of an interrupted task names its task, for clients of each
 TEST_CASE("2025-11-25: a client asks for a task, and waits for its result", "[mcp][tasks]") {
   TaskFixture fixture;
   auto client = fixture.connect();
-  const Json begun = client->ask({{"jsonrpc", "2.0"},
-                                  {"id", 0},
-                                  {"method", "initialize"},
-                                  {"params",
-                                   {{"protocolVersion", "2025-11-25"},
-                                    {"capabilities", Json::object()},
-                                    {"clientInfo", {{"name", "test"}, {"version", "1"}}}}}});
-  CHECK(begun["result"]["capabilities"]["tasks"]["requests"]["tools"]["call"] == Json::object());
+  const Json started = client->ask({{"jsonrpc", "2.0"},
+                                    {"id", 0},
+                                    {"method", "initialize"},
+                                    {"params",
+                                     {{"protocolVersion", "2025-11-25"},
+                                      {"capabilities", Json::object()},
+                                      {"clientInfo", {{"name", "test"}, {"version", "1"}}}}}});
+  CHECK(started["result"]["capabilities"]["tasks"]["requests"]["tools"]["call"] == Json::object());
   int next = 1;
   const auto legacy = [&](const char* method, const Json& params) {
     return Json{{"jsonrpc", "2.0"}, {"id", next++}, {"method", method}, {"params", params}};
@@ -257,12 +257,12 @@ struct LegacyTasks : TaskFixture {
   std::unique_ptr<Client> client = legacy_client();
 
   std::unique_ptr<Client> legacy_client() {
-    auto made = connect();
-    made->ask(
+    auto created = connect();
+    created->ask(
         request(0, "initialize", {{"protocolVersion", "2025-11-25"}, {"capabilities", {{"elicitation", kEmpty}}}}));
-    return made;
+    return created;
   }
-  Json asked(const char* method, const std::string& id) { return request(next++, method, {{"taskId", id}}); }
+  Json requested(const char* method, const std::string& id) { return request(next++, method, {{"taskId", id}}); }
   std::string begin(Json arguments) {
     const Json params = {{"name", "work"}, {"arguments", std::move(arguments)}, {"task", kEmpty}};
     return client->ask(request(next++, "tools/call", params))["result"]["task"]["taskId"];
@@ -287,16 +287,16 @@ TEST_CASE("2025-11-25: the client of a task is notified of its states, and no ot
   auto other = fixture.legacy_client();
   const std::string id = fixture.begin({{"ask", true}});
   fixture.go_on();
-  Json told = fixture.client->message();
-  CHECK(told["method"] == "notifications/tasks/status");
-  CHECK(told["params"]["taskId"] == id);
-  CHECK(told["params"]["status"] == "input_required");
-  CHECK(told["params"].contains("ttl"));
-  CHECK(told["params"].contains("createdAt"));
-  CHECK_FALSE(told["params"].contains("_meta"));
-  fixture.client->send(fixture.asked("tasks/cancel", id));
-  told = fixture.client->message();
-  CHECK(told["params"]["status"] == "cancelled");
+  Json report = fixture.client->message();
+  CHECK(report["method"] == "notifications/tasks/status");
+  CHECK(report["params"]["taskId"] == id);
+  CHECK(report["params"]["status"] == "input_required");
+  CHECK(report["params"].contains("ttl"));
+  CHECK(report["params"].contains("createdAt"));
+  CHECK_FALSE(report["params"].contains("_meta"));
+  fixture.client->send(fixture.requested("tasks/cancel", id));
+  report = fixture.client->message();
+  CHECK(report["params"]["status"] == "cancelled");
   CHECK(fixture.client->message()["result"]["status"] == "cancelled");
   CHECK(fixture.client->silent());
   CHECK(other->silent());
@@ -316,30 +316,30 @@ TEST_CASE("2026-07-28: a subscription reports the states of the client's own tas
   CHECK(listener->message()["params"]["notifications"] == Json{{"taskIds", {id}}});
   CHECK(listener->silent());
   fixture.go_on();
-  Json told = listener->message();
-  CHECK(told["method"] == "notifications/tasks");
-  CHECK(told["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == "s");
-  CHECK(told["params"]["status"] == "input_required");
-  const Json questions = told["params"]["inputRequests"];
+  Json report = listener->message();
+  CHECK(report["method"] == "notifications/tasks");
+  CHECK(report["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == "s");
+  CHECK(report["params"]["status"] == "input_required");
+  const Json questions = report["params"]["inputRequests"];
   REQUIRE(questions.size() == 1);
   const Json responses = {{questions.begin().key(), {{"action", "accept"}, {"content", kEmpty}}}};
   client->ask(fixture.with_tasks(2, "tasks/update", {{"taskId", id}, {"inputResponses", responses}}));
-  do told = listener->message();
-  while (told["params"]["status"] == "working");
-  CHECK(told["params"]["status"] == "completed");
-  CHECK(told["params"]["result"]["content"][0]["text"] == "xxxxxxxxxx");
-  told["params"].erase("_meta");
+  do report = listener->message();
+  while (report["params"]["status"] == "working");
+  CHECK(report["params"]["status"] == "completed");
+  CHECK(report["params"]["result"]["content"][0]["text"] == "xxxxxxxxxx");
+  report["params"].erase("_meta");
   Json details = fixture.details(*client, id)["result"];
   details.erase("_meta"), details.erase("resultType");
-  CHECK(told["params"] == details);
+  CHECK(report["params"] == details);
   CHECK(listener->silent());
   CHECK(foreign->silent());
 
   listener->send(listen_to("late", {id}));  // the task ended before
   CHECK(listener->message()["params"]["notifications"] == Json{{"taskIds", {id}}});
-  told = listener->message();
-  CHECK(told["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == "late");
-  CHECK(told["params"]["status"] == "completed");
+  report = listener->message();
+  CHECK(report["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == "late");
+  CHECK(report["params"]["status"] == "completed");
   fixture.server.drain();
   CHECK(listener->message()["result"]["resultType"] == "complete");
 }
@@ -366,8 +366,8 @@ TEST_CASE("2025-11-25: a task asks its client on the stream of tasks/result, onc
   LegacyTasks fixture;
   Client& client = *fixture.client;
   const std::string id = fixture.begin({{"ask", true}});
-  client.send(fixture.asked("tasks/result", id));
-  client.send(fixture.asked("tasks/result", id));  // two at once
+  client.send(fixture.requested("tasks/result", id));
+  client.send(fixture.requested("tasks/result", id));  // two at once
   fixture.go_on();
   CHECK(client.message()["params"]["status"] == "input_required");
   const Json question = client.message();
@@ -390,33 +390,33 @@ TEST_CASE("2025-11-25: a question that its client does not answer goes to the ne
   CHECK(fixture.client->silent());  // not before it asks for the result
   auto leaving = fixture.legacy_client(), waiting = fixture.legacy_client(), half = fixture.legacy_client();
   SECTION("it cancels its request") {
-    const Json request = fixture.asked("tasks/result", id);
+    const Json request = fixture.requested("tasks/result", id);
     leaving->send(request);
     const Json question = leaving->message();
     CHECK(question["method"] == "elicitation/create");
     leaving->send(cancel(request["id"]));
-    const Json taken_back = leaving->message();
-    CHECK(taken_back["method"] == "notifications/cancelled");
-    CHECK(taken_back["params"]["requestId"] == question["id"]);
+    const Json withdrawn = leaving->message();
+    CHECK(withdrawn["method"] == "notifications/cancelled");
+    CHECK(withdrawn["params"]["requestId"] == question["id"]);
     leaving->send(fixture.accept(question));  // too late
   }
   SECTION("it hangs up") {
-    leaving->send(fixture.asked("tasks/result", id));
+    leaving->send(fixture.requested("tasks/result", id));
     CHECK(leaving->message()["method"] == "elicitation/create");
-    waiting->send(fixture.asked("tasks/result", id));
+    waiting->send(fixture.requested("tasks/result", id));
     CHECK(waiting->silent());
     leaving->close();
     CHECK(waiting->message()["method"] == "elicitation/create");
     waiting->close();
   }
   SECTION("it sends nothing more, and still reads") {
-    half->send(fixture.asked("tasks/result", id));
+    half->send(fixture.requested("tasks/result", id));
     CHECK(half->message()["method"] == "elicitation/create");
     half->half_close();
   }
   settle(fixture.loop);
-  CHECK(fixture.client->ask(fixture.asked("tasks/get", id))["result"]["status"] == "input_required");
-  fixture.client->send(fixture.asked("tasks/result", id));
+  CHECK(fixture.client->ask(fixture.requested("tasks/get", id))["result"]["status"] == "input_required");
+  fixture.client->send(fixture.requested("tasks/result", id));
   const Json question = fixture.client->message();
   CHECK(question["method"] == "elicitation/create");
   fixture.client->send(fixture.accept(question));
@@ -428,17 +428,17 @@ TEST_CASE("2025-11-25: a question that its client does not answer goes to the ne
 TEST_CASE("2025-11-25: the end of a task takes its question back", "[mcp][tasks]") {
   LegacyTasks fixture;
   const std::string id = fixture.begin({{"ask", true}});
-  fixture.client->send(fixture.asked("tasks/result", id));
+  fixture.client->send(fixture.requested("tasks/result", id));
   fixture.go_on();
   fixture.client->message();  // input_required
   const Json question = fixture.client->message();
   CHECK(question["method"] == "elicitation/create");
   auto other = fixture.legacy_client();
-  CHECK(other->ask(fixture.asked("tasks/cancel", id))["result"]["status"] == "cancelled");
+  CHECK(other->ask(fixture.requested("tasks/cancel", id))["result"]["status"] == "cancelled");
   CHECK(fixture.client->message()["params"]["status"] == "cancelled");
-  const Json taken_back = fixture.client->message();
-  CHECK(taken_back["method"] == "notifications/cancelled");
-  CHECK(taken_back["params"]["requestId"] == question["id"]);
+  const Json withdrawn = fixture.client->message();
+  CHECK(withdrawn["method"] == "notifications/cancelled");
+  CHECK(withdrawn["params"]["requestId"] == question["id"]);
   CHECK(fixture.client->message()["error"]["code"] == -32600);
 }
 
@@ -448,9 +448,9 @@ TEST_CASE("a tool's error is the state `failed` in 2025-11-25, and a result in 2
   fixture.go_on();
   CHECK(fixture.client->message()["params"]["status"] == "failed");
   CHECK(fixture.client->ask(request(90, "tasks/list", kEmpty))["result"]["tasks"][0]["status"] == "failed");
-  const Json result = fixture.client->ask(fixture.asked("tasks/result", id))["result"];
+  const Json result = fixture.client->ask(fixture.requested("tasks/result", id))["result"];
   CHECK(result["isError"] == true);
-  CHECK(fixture.client->ask(fixture.asked("tasks/cancel", id))["error"]["message"] == "the task is failed already");
+  CHECK(fixture.client->ask(fixture.requested("tasks/cancel", id))["error"]["message"] == "the task is failed already");
   auto modern_client = fixture.connect();
   const Json seen = fixture.details(*modern_client, id)["result"];
   CHECK(seen["status"] == "completed");
@@ -468,22 +468,22 @@ TEST_CASE("2025-11-25: the progress of a task goes to its client until the task 
   const std::string id = fixture.client->ask(request(1, "tools/call", call))["result"]["task"]["taskId"];
   for (const int step : {1, 2}) {
     if (step == 2) fixture.go_on();
-    const Json told = fixture.client->message();
-    CHECK(told["method"] == "notifications/progress");
-    CHECK(told["params"]["progressToken"] == "p");
-    CHECK(told["params"]["progress"] == step);
-    CHECK(told["params"]["_meta"] == Json{{"io.modelcontextprotocol/related-task", {{"taskId", id}}}});
+    const Json report = fixture.client->message();
+    CHECK(report["method"] == "notifications/progress");
+    CHECK(report["params"]["progressToken"] == "p");
+    CHECK(report["params"]["progress"] == step);
+    CHECK(report["params"]["_meta"] == Json{{"io.modelcontextprotocol/related-task", {{"taskId", id}}}});
   }
   CHECK(fixture.client->message()["params"]["status"] == "completed");
   CHECK(fixture.client->silent());
   CHECK(other->silent());
 
-  const std::string left = fixture.client->ask(request(2, "tools/call", call))["result"]["task"]["taskId"];
+  const std::string remaining = fixture.client->ask(request(2, "tools/call", call))["result"]["task"]["taskId"];
   CHECK(fixture.client->message()["params"]["progress"] == 1);
   fixture.client->close();
   settle(fixture.loop);
   fixture.go_on();  // its progress has no client
-  CHECK(other->ask(fixture.asked("tasks/get", left))["result"]["status"] == "completed");
+  CHECK(other->ask(fixture.requested("tasks/get", remaining))["result"]["status"] == "completed");
 }
 
 TEST_CASE("2026-07-28: a task tells no progress", "[mcp][tasks]") {

@@ -28,16 +28,16 @@ TEST_CASE("each user is offered its own tools", "[mcp]") {
       });
   mcp::Connection::Accepted lean;
   lean.user = std::make_shared<NamedUser>("lean");
-  auto everybody = f.connect(), few = f.connect(std::move(lean));
-  CHECK(listed(*everybody, 1).size() > 5);
+  auto all_users = f.connect(), few = f.connect(std::move(lean));
+  CHECK(listed(*all_users, 1).size() > 5);
   CHECK(listed(*few, 1) == std::vector<std::string>{"echo"});
-  CHECK(listed(*everybody, 2).size() > 5);  // not the other's list
+  CHECK(listed(*all_users, 2).size() > 5);  // not the other's list
   CHECK(few->ask(call_of(3, "echo", {{"text", "x"}}))["result"]["content"][0]["text"] == "x");
   CHECK(few->ask(modern(6, "tools/list"))["result"]["cacheScope"] == "private");  // nobody else is to be shown it
   auto refused = few->ask(call_of(4, "data"));
   CHECK(refused["error"]["code"] == -32602);
   CHECK(refused["error"]["message"] == "Unknown tool: data");
-  CHECK(everybody->ask(call_of(5, "data")).contains("result"));
+  CHECK(all_users->ask(call_of(5, "data")).contains("result"));
 }
 
 TEST_CASE("an optional argument that is null is absent", "[mcp]") {

@@ -122,7 +122,7 @@ TEST_CASE("an array of requests cannot wait for itself", "[mcp]") {
   const Json answers = client->ask(array);
   REQUIRE(answers.size() == 6);
   size_t refused = 0;
-  for (const Json& one : answers) refused += one.contains("error") ? 1 : 0;
+  for (const Json& answer : answers) refused += answer.contains("error") ? 1 : 0;
   CHECK(refused == 3);
   CHECK(client->ask(call(9, "big", {{"bytes", kBig}}))["id"] == 9);
 }
@@ -166,9 +166,9 @@ TEST_CASE("a connection that has read is served although others took the room th
   greedy.set(60);
   auto first = std::make_shared<Event>(), second = std::make_shared<Event>();
   bool reader_told = false, silent_told = false;
-  auto wait = [](std::shared_ptr<Event> room, bool& told) -> Task<> {
+  auto wait = [](std::shared_ptr<Event> room, bool& reported) -> Task<> {
     co_await *room;
-    told = true;
+    reported = true;
   };
   silent.wait_for_room(second);
   loop.spawn(wait(second, silent_told));
@@ -189,51 +189,51 @@ TEST_CASE("a connection that has read is served although others took the room th
 TEST_CASE("shares are counted by user and in all, and room is told in the order it was asked for", "[mcp]") {
   Loop loop;
   auto budget = std::make_shared<UnreadBudget>(loop, mcp::UnreadLimits{100, 150, 30s});
-  auto one = std::make_shared<UnreadAccount>(budget), two = std::make_shared<UnreadAccount>(budget);
-  CHECK_FALSE(one->is_over());
-  std::optional<UnreadShare> a(one), b(one), c(two);
+  auto account = std::make_shared<UnreadAccount>(budget), two = std::make_shared<UnreadAccount>(budget);
+  CHECK_FALSE(account->is_over());
+  std::optional<UnreadShare> a(account), b(account), c(two);
   a->set(60);
   b->set(39);
-  CHECK_FALSE(one->is_over());
+  CHECK_FALSE(account->is_over());
   b->set(40);
-  CHECK(one->is_over());
+  CHECK(account->is_over());
   CHECK_FALSE(two->is_over());
   b->set(30);
   c->set(60);  // 150 in all, 75 each
-  CHECK(one->is_over());
+  CHECK(account->is_over());
   CHECK_FALSE(two->is_over());
   c->set(80);
   CHECK(two->is_over());
 
-  std::vector<int> told;
-  auto wait = [&told](UnreadShare& share, std::shared_ptr<Event> room, int number) -> Task<> {
+  std::vector<int> report;
+  auto wait = [&report](UnreadShare& share, std::shared_ptr<Event> room, int number) -> Task<> {
     share.wait_for_room(room);
     co_await *room;
-    told.push_back(number);
+    report.push_back(number);
   };
   std::optional<UnreadShare> d(two), e(two);
   e->set(1);
-  auto gone = std::make_shared<Event>();
-  d->wait_for_room(gone);
-  gone.reset();
+  auto event = std::make_shared<Event>();
+  d->wait_for_room(event);
+  event.reset();
   for (int i = 0; i < 3; i++) loop.spawn(wait(*d, std::make_shared<Event>(), i));
   for (int i = 3; i < 6; i++) loop.spawn(wait(*e, std::make_shared<Event>(), i));
   settle(loop);
-  CHECK(told.empty());
+  CHECK(report.empty());
   a->set(90);
   c->set(95);
   e->set(0);  // it has read, and 215 in all are too many for readers, too
   settle(loop);
-  CHECK(told.empty());
+  CHECK(report.empty());
   a->set(60);  // 185 in all: there is room for readers
   settle(loop);
   CHECK(two->is_over());
   CHECK(d->is_over());
   CHECK_FALSE(e->is_over());
-  CHECK(told == std::vector<int>{3, 4, 5});
+  CHECK(report == std::vector<int>{3, 4, 5});
   a.reset();  // now there is room for all
   settle(loop);
-  CHECK(told == std::vector<int>{3, 4, 5, 0, 1, 2});
+  CHECK(report == std::vector<int>{3, 4, 5, 0, 1, 2});
   CHECK(budget->bytes() == 125);
   b.reset();
   c.reset();

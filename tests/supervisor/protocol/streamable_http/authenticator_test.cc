@@ -27,7 +27,7 @@ http::IncomingRequest request_with(std::vector<std::string> authorizations) {
   http::IncomingRequest request;
   request.method = "POST";
   request.target = "/mcp";
-  for (auto& one : authorizations) request.fields.emplace_back("authorization", std::move(one));
+  for (auto& authorization : authorizations) request.fields.emplace_back("authorization", std::move(authorization));
   return request;
 }
 
@@ -241,12 +241,12 @@ TEST_CASE("what a client began with a token ends when the token expires") {
   const std::string other = "Authorization: Bearer " + fixture.ops + "\r\n";
   auto client = fixture.connect(), stream = fixture.connect(), stays = fixture.connect();
   const std::string session = fixture.begin_session(*client, "2025-11-25", own);
-  const std::string others = fixture.begin_session(*stays, "2025-11-25", other);
+  const std::string peers = fixture.begin_session(*stays, "2025-11-25", other);
   stream->write(get(session, own));
   CHECK(fixture.http().sessions() == 2);
   wait_until(fixture.loop, [&] { return fixture.http().sessions() == 1; });
   CHECK(stream->at_end());
-  stays->write(post(R"({"jsonrpc":"2.0","id":2,"method":"ping"})", other + "Mcp-Session-Id: " + others + "\r\n"));
+  stays->write(post(R"({"jsonrpc":"2.0","id":2,"method":"ping"})", other + "Mcp-Session-Id: " + peers + "\r\n"));
   CHECK(stays->answer().status == 200);
 }
 

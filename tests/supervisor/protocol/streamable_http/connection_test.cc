@@ -53,16 +53,16 @@ TEST_CASE("bytes behind a request with an open reply are bounded") {
   fixture.http_limits.connection.pipelined_bytes = 4096;
   auto client = fixture.connect_http();
   client->write(call_of(1, "hold", {{"name", "a"}}) + list_tools(2));
-  wait_until(fixture.loop, [&] { return fixture.held == 1; });
+  wait_until(fixture.loop, [&] { return fixture.reserved == 1; });
   CHECK(client->silent());
   fixture.release("a");
   CHECK(client->answer().json()["id"] == 1);
   CHECK(client->answer().json()["id"] == 2);
   client->write(call_of(3, "hold", {{"name", "b"}}));
-  wait_until(fixture.loop, [&] { return fixture.held == 1; });
+  wait_until(fixture.loop, [&] { return fixture.reserved == 1; });
   client->write(std::string(100'000, 'x'));
   CHECK(client->at_end());
-  wait_until(fixture.loop, [&] { return fixture.held == 0; });
+  wait_until(fixture.loop, [&] { return fixture.reserved == 0; });
 }
 
 TEST_CASE("a client that ends its output has left") {
@@ -137,7 +137,7 @@ TEST_CASE("a client that does not read its events loses progress, and is not giv
   client->stop_reading();
   client->write(modern_post(
       modern(1, "tools/call", {{"name", "hold"}, {"arguments", {{"name", "a"}}}, {"_meta", {{"progressToken", 1}}}})));
-  wait_until(fixture.loop, [&] { return fixture.held == 1; });
+  wait_until(fixture.loop, [&] { return fixture.reserved == 1; });
   for (int i = 1; i < 20'000; i++) fixture.last_context->progress(i, {}, std::string(900, 'x'));
   settle(fixture.loop);
   CHECK(fixture.server.unread()->bytes() < 500'000);
@@ -244,7 +244,7 @@ TEST_CASE("at the limit of connections, the one that waits longest ends") {
   fixture.http_limits.connections = 3;
   auto first = fixture.connect_http(), busy = fixture.connect_http(), third = fixture.connect_http();
   busy->write(call_of(1, "hold", {{"name", "a"}}));
-  wait_until(fixture.loop, [&] { return fixture.held == 1; });
+  wait_until(fixture.loop, [&] { return fixture.reserved == 1; });
   auto fourth = fixture.connect_http();
   CHECK(first->at_end());
   fourth->write(list_tools(1));
@@ -258,9 +258,9 @@ TEST_CASE("at the limit of connections, the one that waits longest ends") {
 TEST_CASE("one principal has a limit of connections") {
   HttpFixture fixture;
   fixture.http_limits.connections_per_principal = 2;
-  auto one = fixture.connect_tcp(), two = fixture.connect_tcp(), three = fixture.connect_tcp();
+  auto item = fixture.connect_tcp(), two = fixture.connect_tcp(), three = fixture.connect_tcp();
   const std::string mine = modern_post(modern(1, "tools/list"), "Authorization: Bearer 1\r\n");
-  for (auto* client : {one.get(), two.get()}) {
+  for (auto* client : {item.get(), two.get()}) {
     client->write(mine);
     CHECK(client->answer().status == 200);
   }
@@ -269,7 +269,7 @@ TEST_CASE("one principal has a limit of connections") {
   three = fixture.connect_tcp();
   three->write(modern_post(modern(1, "tools/list"), "Authorization: Bearer 2\r\n"));
   CHECK(three->answer().status == 200);
-  one->close();
+  item->close();
   wait_until(fixture.loop, [&] { return fixture.endpoint->connections() == 2; });
   three->write(mine);
   CHECK(three->answer().status == 200);
@@ -279,7 +279,7 @@ TEST_CASE("a pause ends connections after their replies") {
   HttpFixture fixture;
   auto idle = fixture.connect_http(), busy = fixture.connect_http();
   busy->write(call_of(1, "hold", {{"name", "a"}}));
-  wait_until(fixture.loop, [&] { return fixture.held == 1; });
+  wait_until(fixture.loop, [&] { return fixture.reserved == 1; });
   fixture.endpoint->pause();
   CHECK(idle->at_end());
   fixture.release("a");
@@ -289,13 +289,13 @@ TEST_CASE("a pause ends connections after their replies") {
 
 TEST_CASE("connections and sessions of chosen users end") {
   HttpFixture fixture;
-  auto one = fixture.connect_tcp(), two = fixture.connect_tcp();
-  const std::string session = fixture.begin_session(*one, "2025-11-25", "Authorization: Bearer 1\r\n");
+  auto item = fixture.connect_tcp(), two = fixture.connect_tcp();
+  const std::string session = fixture.begin_session(*item, "2025-11-25", "Authorization: Bearer 1\r\n");
   fixture.begin_session(*two, "2025-11-25", "Authorization: Bearer 2\r\n");
   CHECK(fixture.endpoint->sessions() == 2);
   fixture.endpoint->close_if(
       [](const std::shared_ptr<mcp::ConnectionUser>& user) { return mcp_test::name_of(user) == "uid:70001"; });
-  CHECK(one->at_end());
+  CHECK(item->at_end());
   CHECK(fixture.endpoint->sessions() == 1);
   CHECK_FALSE(two->is_at_end());
 }

@@ -71,7 +71,7 @@ Answer HttpClient::parse() const {
   answer.status = std::stoi(answer.head.substr(9, 3));
   size_t at = end + 4;
   if (answer.status == 100) {
-    answer.whole = true;
+    answer.full = true;
   } else if (answer.header("Transfer-Encoding") == "chunked") {
     while (true) {
       const size_t line = received_.find("\r\n", at);
@@ -81,16 +81,16 @@ Answer HttpClient::parse() const {
       answer.body += received_.substr(line + 2, size);
       at = line + 2 + size + 2;
       if (size > 0) continue;
-      answer.whole = true;
+      answer.full = true;
       break;
     }
   } else if (const std::string length = answer.header("Content-Length"); !length.empty()) {
     answer.body = received_.substr(at, std::stoul(length));
     at += std::stoul(length);
-    answer.whole = received_.size() >= at;
+    answer.full = received_.size() >= at;
   } else {
     answer.body = received_.substr(at);
-    answer.whole = ended_;
+    answer.full = ended_;
     at = received_.size();
   }
   answer.head += fmt::format("X-Test-Bytes: {}\r\n", at);
@@ -98,9 +98,9 @@ Answer HttpClient::parse() const {
 }
 
 Answer HttpClient::answer() {
-  wait_until(loop_, [&] { return parse().whole || ended_; });
+  wait_until(loop_, [&] { return parse().full || ended_; });
   Answer answer = parse();
-  if (!answer.whole) FAIL("the server ended the connection instead of answering: " << received_);
+  if (!answer.full) FAIL("the server ended the connection instead of answering: " << received_);
   received_.erase(0, std::stoul(answer.header("X-Test-Bytes")));
   return answer;
 }
@@ -130,10 +130,10 @@ void HttpClient::close() {
 
 tl::expected<mcp::Principal, streamable_http::Denial> NamedAuthenticator::authenticate(
     const http::IncomingRequest& request) const {
-  const std::string* said = request.field("authorization");
-  if (!said || !said->starts_with("Bearer ")) return tl::unexpected(streamable_http::Denial{});
+  const std::string* message = request.field("authorization");
+  if (!message || !message->starts_with("Bearer ")) return tl::unexpected(streamable_http::Denial{});
   // The names of principals differ by user id.
-  return mcp::Principal(mcp::PeerProcess{1, static_cast<uid_t>(70'000 + std::stoi(said->substr(7))), 1, {}});
+  return mcp::Principal(mcp::PeerProcess{1, static_cast<uid_t>(70'000 + std::stoi(message->substr(7))), 1, {}});
 }
 
 streamable_http::HttpEndpoint& HttpFixture::http() {

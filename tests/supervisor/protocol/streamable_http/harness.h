@@ -18,7 +18,7 @@ struct Answer {
   int status = 0;
   std::string head;  // with the status line
   std::string body;  // without the framing of chunks
-  bool whole = false;
+  bool full = false;
   std::string header(std::string_view name) const;  // empty: absent
   Json json() const { return Json::parse(body); }
   // The data of the events in the body, those with data.

@@ -59,9 +59,9 @@ TEST_CASE("a client that hangs up cancels its request") {
   auto client = fixture.connect_http(), other = fixture.connect_http();
   client->write(modern_post(tool_call(1, "hold", {{"name", "a"}})));
   other->write(modern_post(tool_call(1, "hold", {{"name", "b"}})));
-  wait_until(fixture.loop, [&] { return fixture.held == 2; });
+  wait_until(fixture.loop, [&] { return fixture.reserved == 2; });
   client->close();
-  wait_until(fixture.loop, [&] { return fixture.held == 1; });
+  wait_until(fixture.loop, [&] { return fixture.reserved == 1; });
   CHECK(fixture.cancelled == 1);
   fixture.release("b");
   CHECK(other->answer().json()["result"]["content"][0]["text"] == "released b");
@@ -216,22 +216,22 @@ TEST_CASE("a question is answered by a repetition on another connection, and by 
   asking.name = "ask";
   fixture.server.add_tool(std::move(asking), [](mcp::RequestContext& context, Json) -> Task<mcp::ToolResult> {
     auto done = std::make_shared<Event>();
-    auto said = std::make_shared<std::string>();
-    const auto question = context.elicit({"May I?"}, [done, said](mcp::Elicited answer) {
-      *said = answer.action == mcp::Elicited::Action::accept ? "yes" : "no";
+    auto message = std::make_shared<std::string>();
+    const auto question = context.elicit({"May I?"}, [done, message](mcp::Elicited answer) {
+      *message = answer.action == mcp::Elicited::Action::accept ? "yes" : "no";
       done->fire();
     });
     if (question) co_await *done;
-    co_return mcp::ToolResult::text(*said);
+    co_return mcp::ToolResult::text(*message);
   });
   auto client = fixture.connect_tcp();
-  const std::string one = "Authorization: Bearer 1\r\n", two = "Authorization: Bearer 2\r\n";
-  client->write(modern_post(tool_call(1, "ask", Json::object(), kElicits), one));
-  const Json asked = client->answer().json()["result"];
-  CHECK(asked["resultType"] == "input_required");
+  const std::string name = "Authorization: Bearer 1\r\n", two = "Authorization: Bearer 2\r\n";
+  client->write(modern_post(tool_call(1, "ask", Json::object(), kElicits), name));
+  const Json request = client->answer().json()["result"];
+  CHECK(request["resultType"] == "input_required");
   Json repetition = tool_call(2, "ask", Json::object(), kElicits);
-  repetition["params"]["requestState"] = asked["requestState"];
-  for (const auto& [key, question] : asked["inputRequests"].items())
+  repetition["params"]["requestState"] = request["requestState"];
+  for (const auto& [key, question] : request["inputRequests"].items())
     repetition["params"]["inputResponses"][key] = {{"action", "accept"}, {"content", Json::object()}};
   client->close();
 
@@ -244,6 +244,6 @@ TEST_CASE("a question is answered by a repetition on another connection, and by 
   other->write(modern_post(unknown, two));
   const Json not_known = other->answer().json();
   CHECK(refused["error"] == not_known["error"]);  // both look the same
-  other->write(modern_post(repetition, one));
+  other->write(modern_post(repetition, name));
   CHECK(other->answer().json()["result"]["content"][0]["text"] == "yes");
 }

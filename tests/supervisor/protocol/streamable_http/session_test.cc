@@ -22,8 +22,8 @@ struct OpenCall {
 OpenCall open_call(HttpFixture& fixture, const std::string& session, const std::string& name) {
   OpenCall open{fixture.connect_http(), {}};
   open.client->write(session_post(session, with_progress(call(name, "hold", {{"name", name}}), 1)));
-  const Answer begun = open.client->partly([](const Answer& answer) { return !answer.event_ids().empty(); });
-  open.last_id = begun.event_ids().back();
+  const Answer started = open.client->partly([](const Answer& answer) { return !answer.event_ids().empty(); });
+  open.last_id = started.event_ids().back();
   return open;
 }
 
@@ -34,9 +34,9 @@ TEST_CASE("a session answers requests, takes notifications, and ends by DELETE")
   auto client = fixture.connect_http();
   const std::string session = fixture.begin_session(*client);
   client->write(session_post(session, {{"jsonrpc", "2.0"}, {"method", "notifications/initialized"}}));
-  const Answer taken = client->answer();
-  CHECK(taken.status == 202);
-  CHECK(taken.body.empty());
+  const Answer used = client->answer();
+  CHECK(used.status == 202);
+  CHECK(used.body.empty());
   client->write(session_post(session, mcp_test::request(1, "ping")));
   CHECK(client->answer().json()["result"] == Json::object());
   client->write(session_post(session, call(2, "echo", {{"text", "a"}})));
@@ -72,8 +72,8 @@ TEST_CASE("requests without a session, and with a wrong version") {
 TEST_CASE("another principal's session looks like none") {
   HttpFixture fixture;
   auto mine = fixture.connect_tcp(), other = fixture.connect_tcp();
-  const std::string one = "Authorization: Bearer 1\r\n", two = "Authorization: Bearer 2\r\n";
-  const std::string session = fixture.begin_session(*mine, "2025-11-25", one);
+  const std::string name = "Authorization: Bearer 1\r\n", two = "Authorization: Bearer 2\r\n";
+  const std::string session = fixture.begin_session(*mine, "2025-11-25", name);
   const std::string ping = mcp_test::request(1, "ping").dump();
   const auto ask = [&](const std::string& request) {
     other->write(request);
@@ -87,7 +87,7 @@ TEST_CASE("another principal's session looks like none") {
   CHECK(ask(get(session, two)).status == 404);
   CHECK(ask("DELETE /mcp HTTP/1.1\r\nHost: localhost\r\n" + two + "Mcp-Session-Id: " + session + "\r\n\r\n").status ==
         404);
-  CHECK(ask(post(ping, one + "Mcp-Session-Id: " + session + "\r\n")).status == 200);
+  CHECK(ask(post(ping, name + "Mcp-Session-Id: " + session + "\r\n")).status == 200);
 }
 
 TEST_CASE("a slow call becomes a stream, which begins with an event without data since 2025-11-25") {
@@ -113,14 +113,14 @@ TEST_CASE("each message goes out on the stream of its request") {
   HttpFixture fixture;
   auto client = fixture.connect_http();
   const std::string session = fixture.begin_session(*client);
-  OpenCall one = open_call(fixture, session, "a");
+  OpenCall call = open_call(fixture, session, "a");
   mcp::RequestContext* first = fixture.last_context;
   OpenCall two = open_call(fixture, session, "b");
   first->progress(1);
   fixture.last_context->progress(2);
   fixture.release("b");
   fixture.release("a");
-  const auto of_one = one.client->answer().events(), of_two = two.client->answer().events();
+  const auto of_one = call.client->answer().events(), of_two = two.client->answer().events();
   REQUIRE(of_one.size() == 2);
   REQUIRE(of_two.size() == 2);
   CHECK(of_one[0]["params"]["progress"] == 1);
@@ -138,7 +138,7 @@ TEST_CASE("a client that lost its connection resumes its stream") {
   const Answer seen = open.client->partly([](const Answer& answer) { return answer.events().size() == 1; });
   open.client->close();
   settle(fixture.loop);
-  CHECK(fixture.held == 1);  // not cancelled
+  CHECK(fixture.reserved == 1);  // not cancelled
   fixture.last_context->progress(2);
   fixture.last_context->progress(3);
   client->write(get(session, "Last-Event-ID: " + seen.event_ids().back() + "\r\n"));
@@ -150,9 +150,9 @@ TEST_CASE("a client that lost its connection resumes its stream") {
   CHECK(last.events()[2]["result"]["content"][0]["text"] == "released a");
   // Also the last event may have been lost.
   client->write(get(session, "Last-Event-ID: " + last.event_ids()[1] + "\r\n"));
-  const Answer again = client->answer();
-  REQUIRE(again.events().size() == 1);
-  CHECK(again.event_ids()[0] == last.event_ids()[2]);
+  const Answer retry = client->answer();
+  REQUIRE(retry.events().size() == 1);
+  CHECK(retry.event_ids()[0] == last.event_ids()[2]);
 }
 
 TEST_CASE("of two clients that resume a stream the newer one gets it") {
@@ -200,7 +200,7 @@ TEST_CASE("a stream without a client is given up, and its request cancelled") {
   const std::string session = fixture.begin_session(*client);
   OpenCall open = open_call(fixture, session, "a");
   open.client->close();
-  wait_until(fixture.loop, [&] { return fixture.held == 0; });
+  wait_until(fixture.loop, [&] { return fixture.reserved == 0; });
   CHECK(fixture.cancelled == 1);
   client->write(get(session, "Last-Event-ID: " + open.last_id + "\r\n"));
   CHECK(client->answer().status == 400);
@@ -214,9 +214,9 @@ TEST_CASE("a cancelled request ends its stream without an answer") {
   client->write(session_post(session, mcp_test::cancel("a")));
   CHECK(client->answer().status == 202);
   CHECK(open.client->answer().events().empty());
-  CHECK(fixture.held == 0);
+  CHECK(fixture.reserved == 0);
   early->write(session_post(session, call("b", "hold", {{"name", "b"}})));
-  wait_until(fixture.loop, [&] { return fixture.held == 1; });
+  wait_until(fixture.loop, [&] { return fixture.reserved == 1; });
   client->write(session_post(session, mcp_test::cancel("b")));
   CHECK(client->answer().status == 202);
   CHECK(early->answer().events().empty());
@@ -228,8 +228,8 @@ TEST_CASE("GET is the stream for messages without a request") {
   auto client = fixture.connect_http(), listener = fixture.connect_http();
   const std::string session = fixture.begin_session(*client);
   listener->write(get(session));
-  const Answer begun = listener->partly([](const Answer& answer) { return !answer.event_ids().empty(); });
-  CHECK(begun.header("Content-Type") == "text/event-stream");
+  const Answer started = listener->partly([](const Answer& answer) { return !answer.event_ids().empty(); });
+  CHECK(started.header("Content-Type") == "text/event-stream");
   fixture.server.lists_changed(mcp::Changed::tools);
   const Answer more = listener->partly([](const Answer& answer) { return answer.events().size() == 1; });
   CHECK(more.events()[0]["method"] == "notifications/tools/list_changed");
@@ -244,19 +244,19 @@ TEST_CASE("a question goes out on the stream of its call, and the answer comes b
   asking.name = "ask";
   fixture.server.add_tool(std::move(asking), [](mcp::RequestContext& context, Json) -> Task<mcp::ToolResult> {
     auto done = std::make_shared<Event>();
-    auto said = std::make_shared<std::string>("no");
-    const auto question = context.elicit({"May I?"}, [done, said](mcp::Elicited answer) {
-      if (answer.action == mcp::Elicited::Action::accept) *said = "yes";
+    auto message = std::make_shared<std::string>("no");
+    const auto question = context.elicit({"May I?"}, [done, message](mcp::Elicited answer) {
+      if (answer.action == mcp::Elicited::Action::accept) *message = "yes";
       done->fire();
     });
     if (question) co_await *done;
-    co_return mcp::ToolResult::text(*said);
+    co_return mcp::ToolResult::text(*message);
   });
   auto client = fixture.connect_http(), other = fixture.connect_http();
   const std::string session = fixture.begin_session(*client);
   client->write(session_post(session, call(1, "ask")));
-  const Answer asked = client->partly([](const Answer& answer) { return answer.events().size() == 1; });
-  const Json question = asked.events()[0];
+  const Answer request = client->partly([](const Answer& answer) { return answer.events().size() == 1; });
+  const Json question = request.events()[0];
   CHECK(question["method"] == "elicitation/create");
   other->write(session_post(
       session,
@@ -273,7 +273,7 @@ TEST_CASE("arrays of messages, in 2025-03-26 only") {
   client->write(session_post(old, both));
   CHECK(client->answer().json().size() == 2);
   client->write(session_post(old, Json::array({call(3, "hold", {{"name", "a"}}), mcp_test::request(4, "ping")})));
-  wait_until(fixture.loop, [&] { return fixture.held == 1; });
+  wait_until(fixture.loop, [&] { return fixture.reserved == 1; });
   fixture.release("a");
   CHECK(client->answer().json().size() == 2);
   client->write(session_post(old, Json::array({{{"jsonrpc", "2.0"}, {"method", "notifications/initialized"}}})));
@@ -308,8 +308,8 @@ TEST_CASE("sessions are bounded, by principal and in total, and unused ones end"
   auto client = fixture.connect_tcp();
   const Json hello =
       mcp_test::request(1, "initialize", {{"protocolVersion", "2025-11-25"}, {"capabilities", Json::object()}});
-  const auto status = [&](int who) {
-    client->write(post(hello.dump(), "Authorization: Bearer " + std::to_string(who) + "\r\n"));
+  const auto status = [&](int user) {
+    client->write(post(hello.dump(), "Authorization: Bearer " + std::to_string(user) + "\r\n"));
     return client->answer().status;
   };
   CHECK(status(1) == 200);
@@ -329,7 +329,7 @@ TEST_CASE("a new session ends the idle one that its principal used the longest t
   const std::string third = fixture.begin_session(*client);
   client->write(session_post(second, ping));
   CHECK(client->answer().status == 404);
-  OpenCall one = open_call(fixture, first, "a"), other = open_call(fixture, third, "b");
+  OpenCall call = open_call(fixture, first, "a"), other = open_call(fixture, third, "b");
   const Json hello =
       mcp_test::request(1, "initialize", {{"protocolVersion", "2025-11-25"}, {"capabilities", Json::object()}});
   client->write(post(hello.dump()));
@@ -346,7 +346,7 @@ TEST_CASE("the end of a session ends its streams and cancels its calls") {
   client->write("DELETE /mcp HTTP/1.1\r\nHost: localhost\r\nMcp-Session-Id: " + session + "\r\n\r\n");
   CHECK(client->answer().status == 204);
   CHECK(open.client->answer().events().empty());
-  CHECK(fixture.held == 0);
+  CHECK(fixture.reserved == 0);
 }
 
 TEST_CASE("after 1,000 random cuts a client has each event once and in order") {
@@ -356,18 +356,18 @@ TEST_CASE("after 1,000 random cuts a client has each event once and in order") {
   const std::string session = fixture.begin_session(*control);
   auto reader = fixture.connect_http();
   reader->write(session_post(session, with_progress(call("a", "hold", {{"name", "a"}}), 1)));
-  const Answer begun = reader->partly([](const Answer& answer) { return !answer.event_ids().empty(); });
-  std::string last = begun.event_ids().back();
+  const Answer started = reader->partly([](const Answer& answer) { return !answer.event_ids().empty(); });
+  std::string last = started.event_ids().back();
   std::vector<int> seen;
   int sent = 0;
-  size_t known = 0;  // events that this reader has already counted
+  size_t total = 0;  // events that this reader has already counted
   const auto count = [&](const Answer& answer) {
     const auto events = answer.events();
     const auto ids = answer.event_ids();
-    for (size_t i = known; i < events.size(); i++)
+    for (size_t i = total; i < events.size(); i++)
       if (events[i].contains("method")) seen.push_back(events[i]["params"]["progress"].get<int>());
-    if (events.size() > known) last = ids.back();
-    known = events.size();
+    if (events.size() > total) last = ids.back();
+    total = events.size();
   };
   for (int cut = 0; cut < 1000; cut++) {
     for (unsigned i = chance() % 4; i > 0; i--) fixture.last_context->progress(++sent);
@@ -377,7 +377,7 @@ TEST_CASE("after 1,000 random cuts a client has each event once and in order") {
     for (unsigned i = chance() % 3; i > 0; i--) fixture.last_context->progress(++sent);
     if (chance() % 2 == 0) settle(fixture.loop);
     reader = fixture.connect_http();
-    known = 0;
+    total = 0;
     reader->write(get(session, "Last-Event-ID: " + last + "\r\n"));
     const Answer resumed = reader->partly([](const Answer&) { return true; });
     REQUIRE(resumed.status == 200);

@@ -40,15 +40,15 @@ struct Stored {
   TaskLimits limits;
   std::unique_ptr<TaskStore> store;
 
-  explicit Stored(TaskLimits given = {}) : limits(given) {
+  explicit Stored(TaskLimits task_limits = {}) : limits(task_limits) {
     store = std::make_unique<TaskStore>(
         loop, disk, limits, [this] { return now; }, [this] { return now; });
   }
   Result<StoredTask> begin(const std::string& tenant, std::optional<int64_t> ttl_ms = {}) {
-    NewTask asked;
-    asked.owner = {tenant, "uid-1"};
-    asked.ttl_ms = ttl_ms;
-    return wait(store->begin(std::move(asked)));
+    NewTask task;
+    task.owner = {tenant, "uid-1"};
+    task.ttl_ms = ttl_ms;
+    return wait(store->begin(std::move(task)));
   }
   template <class T>
   T wait(Task<T> work) {
@@ -73,10 +73,10 @@ TEST_CASE("an announced task is expected until it begins, or is given up", "[tas
   stored.store->expect("e2");
   CHECK(stored.store->is_expected("e1"));
   CHECK_FALSE(stored.store->find_of_tenant("e1", "acme"));
-  NewTask asked;
-  asked.id = "e1";
-  asked.owner = {"acme", "uid-1"};
-  REQUIRE(stored.wait(stored.store->begin(std::move(asked))));
+  NewTask task;
+  task.id = "e1";
+  task.owner = {"acme", "uid-1"};
+  REQUIRE(stored.wait(stored.store->begin(std::move(task))));
   CHECK_FALSE(stored.store->is_expected("e1"));
   CHECK(stored.store->find_of_tenant("e1", "acme"));
   stored.store->give_up("e2");
@@ -127,10 +127,10 @@ TEST_CASE("a task whose row is not committed is not told, and leaves nothing", "
   CHECK(stored.disk.removed == stored.disk.added);
 
   stored.disk.is_full = false, stored.disk.is_slow = true;
-  NewTask asked;
-  asked.owner = {"acme", "uid-1"};
+  NewTask task;
+  task.owner = {"acme", "uid-1"};
   {
-    auto cancelled = start(stored.store->begin(asked));
+    auto cancelled = start(stored.store->begin(task));
     CHECK(stored.store->counts().running == 1);
   }
   CHECK(stored.store->counts().running == 0);
@@ -139,8 +139,8 @@ TEST_CASE("a task whose row is not committed is not told, and leaves nothing", "
 
 TEST_CASE("a tenant with ten thousand tasks loses its oldest, and no other tenant's", "[tasks]") {
   Stored stored;
-  const StoredTask one = stored.begin("other").value();
-  stored.store->end(one.id, TaskState::completed, "kept");
+  const StoredTask task = stored.begin("other").value();
+  stored.store->end(task.id, TaskState::completed, "kept");
   StoredTask first, last;
   for (int n = 0; n < 10'000; n++) {
     stored.now++;
@@ -149,10 +149,10 @@ TEST_CASE("a tenant with ten thousand tasks loses its oldest, and no other tenan
     stored.store->end(last.id, TaskState::completed, "result");
   }
   CHECK(stored.store->counts().ended == stored.limits.tasks_of_tenant + 1);
-  CHECK(stored.knows(one));
+  CHECK(stored.knows(task));
   CHECK(stored.knows(last));
   CHECK_FALSE(stored.knows(first));
-  CHECK(stored.wait(stored.store->result(one.id)).value() == "kept");
+  CHECK(stored.wait(stored.store->result(task.id)).value() == "kept");
 }
 
 TEST_CASE("tasks that have not ended are refused beyond the limit, and never removed", "[tasks]") {
@@ -181,10 +181,10 @@ TEST_CASE("the refusal of a task names the limit of all tasks", "[tasks]") {
 
 TEST_CASE("tasks of one millisecond are listed in the order in which they began", "[tasks]") {
   Stored stored;
-  std::vector<std::string> begun, listed;
-  for (int i = 0; i < 20; i++) begun.push_back(stored.begin("acme").value().id);
+  std::vector<std::string> started, listed;
+  for (int i = 0; i < 20; i++) started.push_back(stored.begin("acme").value().id);
   for (const StoredTask& task : stored.store->list(TaskKind::call, {"acme", "uid-1"})) listed.push_back(task.id);
-  CHECK(listed == begun);
+  CHECK(listed == started);
 }
 
 TEST_CASE("results have a limit each, for a tenant, and in all", "[tasks]") {

@@ -68,7 +68,7 @@ struct FloorScene {
         if (!received || !received->open) return;
         counts++;
         jail::JailerAnswer answer{order.token, 0, jail::Step::none, 0};
-        const auto& of = held[jail::pid_of(received->fds.at(0).get())];
+        const auto& of = reserved[jail::pid_of(received->fds.at(0).get())];
         answer.held_bytes = of.bytes;
         answer.held_files = of.files;
         answer.written_bytes = of.written;
@@ -80,7 +80,7 @@ struct FloorScene {
   std::unique_ptr<jail::DiskUse> use(Process& process, const std::string& name) {
     jail::DiskAccount account;
     account.owner = name;
-    account.holds = [this, name](const jail::HeldFiles& now) { told[name] = now.bytes; };
+    account.holds = [this, name](const jail::HeldFiles& now) { reported[name] = now.bytes; };
     auto use = std::make_unique<jail::DiskUse>(*users, process.pidfd.get(), std::move(account));
     use->set_end([this, name, &process] {
       ended += name;
@@ -92,8 +92,8 @@ struct FloorScene {
   TempDirectory temp;
   Loop loop;
   Fd jailer_end;
-  std::map<int, jail::HeldFiles> held;   // by pid
-  std::map<std::string, uint64_t> told;  // the last bytes of each account
+  std::map<int, jail::HeldFiles> reserved;   // by pid
+  std::map<std::string, uint64_t> reported;  // the last bytes of each account
   std::string ended;
   std::atomic<int> counts{0};
   std::unique_ptr<jail::JailerClient> client;
@@ -109,27 +109,27 @@ TEST_CASE("while a program runs, its files are counted; a frozen jail's are not,
           "[disk]") {
   Process program, frozen;
   FloorScene scene;
-  scene.held[program.pid] = {3 * kMiB, 2, 0, false, false};
-  scene.held[frozen.pid] = {kMiB, 1, 0, false, false};
+  scene.reserved[program.pid] = {3 * kMiB, 2, 0, false, false};
+  scene.reserved[frozen.pid] = {kMiB, 1, 0, false, false};
   scene.play_jailer();
   auto running = scene.use(program, "a");
   const auto resting = scene.use(frozen, "b");
   resting->set_pace(jail::DiskUse::Pace(0));
   REQUIRE(run_until(scene.loop, [&] { return scene.counts >= 2; }));
-  REQUIRE(run_until(scene.loop, [&] { return scene.told.contains("a"); }));
-  CHECK(scene.told["a"] == 3 * kMiB);
-  CHECK(running->held().files == 2);
-  CHECK_FALSE(scene.told.contains("b"));
+  REQUIRE(run_until(scene.loop, [&] { return scene.reported.contains("a"); }));
+  CHECK(scene.reported["a"] == 3 * kMiB);
+  CHECK(running->reserved().files == 2);
+  CHECK_FALSE(scene.reported.contains("b"));
   running.reset();
-  CHECK(scene.told["a"] == 0);
+  CHECK(scene.reported["a"] == 0);
 }
 
 TEST_CASE("of a full disk, the jails that have taken a part of it end, and then all", "[disk]") {
   Process holder, writer, small;
   FloorScene scene;
-  scene.held[holder.pid] = {100 * kMiB, 5, kMiB / 2, false, false};
-  scene.held[writer.pid] = {0, 0, 20 * kMiB, false, false};
-  scene.held[small.pid] = {kMiB / 2, 3, kMiB / 4, false, false};
+  scene.reserved[holder.pid] = {100 * kMiB, 5, kMiB / 2, false, false};
+  scene.reserved[writer.pid] = {0, 0, 20 * kMiB, false, false};
+  scene.reserved[small.pid] = {kMiB / 2, 3, kMiB / 4, false, false};
   scene.play_jailer();
   const auto a = scene.use(holder, "a"), b = scene.use(writer, "b"), c = scene.use(small, "c");
   auto ending = [&](DiskFloor::Which which) {
@@ -138,7 +138,7 @@ TEST_CASE("of a full disk, the jails that have taken a part of it end, and then 
   };
   REQUIRE(ending(DiskFloor::Which::writers));
   CHECK(scene.ended == "ab");
-  CHECK(c->taken().bytes == kMiB / 2);
+  CHECK(c->claimed().bytes == kMiB / 2);
   REQUIRE(ending(DiskFloor::Which::all));
   CHECK(scene.ended.ends_with("c"));
 }
@@ -150,9 +150,9 @@ TEST_CASE("a folder that grows is taken, too, whoever counts the bytes", "[disk]
   uint64_t bytes = 10 * kMiB;
   account.named = [&bytes] { return jail::DiskSize{bytes, 7}; };
   const jail::DiskUse use(*scene.users, process.pidfd.get(), std::move(account));
-  CHECK(use.taken().bytes == 0);
+  CHECK(use.claimed().bytes == 0);
   bytes = 15 * kMiB;
-  CHECK(use.taken().bytes == 5 * kMiB);
+  CHECK(use.claimed().bytes == 5 * kMiB);
   bytes = kMiB;
-  CHECK(use.taken().bytes == 0);
+  CHECK(use.claimed().bytes == 0);
 }

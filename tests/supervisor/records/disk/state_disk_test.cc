@@ -25,20 +25,20 @@ struct DiskScene {
     REQUIRE(started);
     thread = *std::move(started);
     auto failing = [this] { return journal_failing; };
-    auto heard = [this] { told++; };
+    auto received = [this] { reported++; };
     auto end_writers = [this](bool all) -> Task<> {
       ended.push_back(all ? "all" : "writers");
       reserve_when_ended = std::filesystem::exists(folder + "/journal/reserve");
       co_return;
     };
-    disk = std::make_unique<StateDisk>(loop, *thread, folder, failing, heard, end_writers);
+    disk = std::make_unique<StateDisk>(loop, *thread, folder, failing, received, end_writers);
   }
 
   TempDirectory temp;
   std::string folder = temp.path().string();
   Loop loop;
   bool journal_failing = false;
-  int told = 0;
+  int reported = 0;
   std::vector<std::string> ended;  // the calls of end_writers
   bool reserve_when_ended = false;
   std::unique_ptr<WorkerThread> thread;
@@ -64,7 +64,7 @@ TEST_CASE("a tenant that is over its quota is no trouble of the state folder's d
     const auto before = durable::calls();
     disk_faults::note(EDQUOT);
     REQUIRE(run_until(scene.loop, [&] { return durable::calls() > before; }));
-    CHECK(scene.told == 0);
+    CHECK(scene.reported == 0);
     CHECK_FALSE(scene.disk->trouble());
   }
 }
@@ -73,13 +73,13 @@ TEST_CASE("a journal that cannot commit for want of space is, until it can", "[d
   DiskScene scene;
   scene.journal_failing = true;
   disk_faults::note(ENOSPC);
-  REQUIRE(run_until(scene.loop, [&] { return scene.told == 1; }));
+  REQUIRE(run_until(scene.loop, [&] { return scene.reported == 1; }));
   REQUIRE(scene.disk->trouble());
   CHECK_THAT(scene.disk->trouble()->what, Catch::Matchers::Contains("No space left on device"));
   CHECK_THAT(scene.disk->trouble()->what, Catch::Matchers::Contains(scene.folder));
   CHECK_THAT(scene.disk->trouble()->remedy, Catch::Matchers::Contains("df -h " + scene.folder));
   scene.journal_failing = false;
-  REQUIRE(run_until(scene.loop, [&] { return scene.told == 2; }));
+  REQUIRE(run_until(scene.loop, [&] { return scene.reported == 2; }));
   CHECK_FALSE(scene.disk->trouble());
 }
 
@@ -99,7 +99,7 @@ TEST_CASE("the journal gets the reserve when the programs that write have ended,
   CHECK(scene.ended == std::vector<std::string>{"writers"});
   CHECK(scene.reserve_when_ended);
   CHECK(::stat(reserve.c_str(), &info) < 0);
-  CHECK(scene.told == 1);
+  CHECK(scene.reported == 1);
   REQUIRE(scene.disk->refusal());
   CHECK_THAT(scene.disk->refusal()->what, Catch::Matchers::Contains("did not run, because it cannot be recorded"));
   // Without a reserve, every program ends; then there is no more to give.
@@ -107,7 +107,7 @@ TEST_CASE("the journal gets the reserve when the programs that write have ended,
   CHECK(scene.ended.back() == "all");
   CHECK_FALSE(await(scene.loop, scene.disk->relieve()));
 
-  REQUIRE(run_until(scene.loop, [&] { return scene.told == 2; }));  // this disk has space
+  REQUIRE(run_until(scene.loop, [&] { return scene.reported == 2; }));  // this disk has space
   CHECK(::stat(reserve.c_str(), &info) == 0);
   CHECK_FALSE(scene.disk->refusal());
 }
@@ -124,12 +124,12 @@ TEST_CASE("the floor is a part of the disk, and the next look comes before a pro
   CHECK(disk.floor_bytes() == 256 << 20);
   CHECK(disk.floor_inodes() == 10'000);
   CHECK_FALSE(disk.is_below_floor());
-  CHECK(disk.next_look() == std::chrono::seconds(1));
+  CHECK(disk.next_check() == std::chrono::seconds(1));
   disk.free_bytes = (256 << 20) + (200 << 20);
-  CHECK(disk.next_look() == std::chrono::milliseconds(100));
+  CHECK(disk.next_check() == std::chrono::milliseconds(100));
   disk.free_bytes = (256 << 20) - 1;
   CHECK(disk.is_below_floor());
-  CHECK(disk.next_look() == std::chrono::milliseconds(20));
+  CHECK(disk.next_check() == std::chrono::milliseconds(20));
   disk = {100 << 20, 50 << 20, 10'000, 199};
   CHECK(disk.is_below_floor());
   disk.inodes = disk.free_inodes = 0;  // btrfs has no number of inodes

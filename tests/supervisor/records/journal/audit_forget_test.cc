@@ -142,10 +142,10 @@ TEST_CASE("a removal that the sweep did not make is found, also beside what it d
 TEST_CASE("an entry that is put back in the place of another is found: the sweep's word is about which", "[journal]") {
   Chain chain;
   chain.add_many(400, "loud");
-  std::string kept =
+  std::string saved =
       "CREATE TEMP TABLE kept AS SELECT number, at_ms, tenant, uid, pid, action, subject, shape, hash, "
       "version, kind, count, last_ms FROM audit";
-  REQUIRE(chain.database.execute(kept.c_str()));
+  REQUIRE(chain.database.execute(saved.c_str()));
   REQUIRE(chain.forget(200) == 260);
   // The last that was forgotten comes back, the first that is kept goes with the gap of another number.
   REQUIRE(chain.database.execute(

@@ -41,20 +41,20 @@ struct Chain {
     }
   }
   journal::AuditVerdict verdict() {
-    auto found = journal::verify_audit(database);
-    REQUIRE(found);
-    return *found;
+    auto match = journal::verify_audit(database);
+    REQUIRE(match);
+    return *match;
   }
   uint64_t forget(uint64_t entries, uint64_t at_once = 100'000, uint64_t bytes = uint64_t{1} << 40,
                   int64_t oldest_ms = 0) {
     REQUIRE(database.execute("UPDATE audit SET recorded_ms=at_ms"));  // the clock of this test
-    auto gone = journal::forget_audit(database, {entries, bytes, oldest_ms}, at_once);
-    REQUIRE(gone);
-    return *gone;
+    auto removed = journal::forget_audit(database, {entries, bytes, oldest_ms}, at_once);
+    REQUIRE(removed);
+    return *removed;
   }
   int64_t number(const char* sql) {
-    auto found = database.number(sql);
-    REQUIRE(found);
-    return found->value_or(0);
+    auto match = database.number(sql);
+    REQUIRE(match);
+    return match->value_or(0);
   }
 };

@@ -61,8 +61,8 @@ TEST_CASE("a start or a sweep with a wrong clock removes no row and no entry", "
   ClockScene machine;
   machine.record("e1");
   machine.now.wall_ms += jump;
-  std::vector<int64_t> told;
-  machine.scene.book->on_clock([&told](int64_t jump_ms) { told.push_back(jump_ms); });
+  std::vector<int64_t> report;
+  machine.scene.book->on_clock([&report](int64_t jump_ms) { report.push_back(jump_ms); });
   if (is_at_start) machine.restart();
   machine.sweep();
   CHECK(machine.scene.book->clock_jump_ms() == jump);
@@ -74,7 +74,7 @@ TEST_CASE("a start or a sweep with a wrong clock removes no row and no entry", "
   CHECK(machine.scene.book->clock_jump_ms() == 0);
   CHECK(machine.executions() == 2);
   CHECK(machine.calls() == 2);
-  if (!is_at_start) CHECK(told == std::vector<int64_t>{jump, 0});
+  if (!is_at_start) CHECK(report == std::vector<int64_t>{jump, 0});
   machine.restart();
   machine.sweep();
   CHECK(machine.executions() == 2);

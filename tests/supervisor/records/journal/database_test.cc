@@ -17,9 +17,9 @@ namespace {
 SchemaPart notes() { return {"notes", {"CREATE TABLE notes(text TEXT, bytes BLOB)"}}; }
 
 int64_t count(Database& database, const char* sql) {
-  auto found = database.number(sql);
-  REQUIRE(found);
-  return found->value_or(-1);
+  auto match = database.number(sql);
+  REQUIRE(match);
+  return match->value_or(-1);
 }
 
 void spoil(const std::string& path, std::streamoff at, std::string_view bytes) {
@@ -146,9 +146,9 @@ TEST_CASE("a damaged write-ahead log costs what was in it, not the start", "[jou
   std::filesystem::copy_file(path, copy);
   std::filesystem::copy_file(path + "-wal", copy + "-wal");
   spoil(copy + "-wal", 100, std::string(200, '\x5a'));
-  auto again = open_checked(copy, {notes()});
-  REQUIRE(again);
-  CHECK(count(again->database, "SELECT count(*) FROM notes") == 0);
+  auto checked = open_checked(copy, {notes()});
+  REQUIRE(checked);
+  CHECK(count(checked->database, "SELECT count(*) FROM notes") == 0);
 }
 
 TEST_CASE("a folder that cannot be written is an error, and nothing is set aside", "[journal]") {

@@ -33,10 +33,10 @@ struct Filled {
   Database database;
   explicit Filled(int count) : database(opened()) { fill(database, count); }
   Database opened() {
-    auto made = Database::open(folder.path() / "journal.db");
-    REQUIRE(made);
-    REQUIRE(migrate(*made, {executions_part(), audit_part()}));
-    return *std::move(made);
+    auto created = Database::open(folder.path() / "journal.db");
+    REQUIRE(created);
+    REQUIRE(migrate(*created, {executions_part(), audit_part()}));
+    return *std::move(created);
   }
 };
 
@@ -51,7 +51,7 @@ std::vector<int64_t> all_of(Database& database, HistoryFilter filter, uint32_t l
   std::vector<int64_t> begins;
   for (;;) {
     const HistoryPage page = page_of(database, filter, limit);
-    for (const auto& row : page.rows) begins.push_back(row.numbers.begun.at_ms / 1000);
+    for (const auto& row : page.rows) begins.push_back(row.numbers.started.at_ms / 1000);
     if (page.next.empty()) return begins;
     REQUIRE(page.next != filter.after);
     filter.after = page.next;
@@ -84,7 +84,7 @@ TEST_CASE("executions of the same millisecond are divided between pages", "[jour
   for (int i = 0; i < 10; i++) {
     const HistoryPage page = page_of(filled.database, filter, 1);
     REQUIRE(page.rows.size() == 1);
-    ids.insert(page.rows.front().numbers.begun.id);
+    ids.insert(page.rows.front().numbers.started.id);
     filter.after = page.next;
   }
   CHECK(ids.size() == 10);
@@ -147,22 +147,22 @@ TEST_CASE("an id is found by a prefix that no other id has, and only in the tena
   Filled filled(2);
   REQUIRE(filled.database.execute("UPDATE executions SET id='e123a' WHERE tenant='t0'"));
   REQUIRE(filled.database.execute("UPDATE executions SET id='e123b' WHERE tenant='t1'"));
-  const auto found = [&](const std::string& account, const std::string& prefix) -> std::string {
+  const auto match = [&](const std::string& account, const std::string& prefix) -> std::string {
     auto story = read_story(filled.database, account, prefix);
     if (!story) return story.error().what;
-    return *story ? (*story)->row.numbers.begun.id : "none";
+    return *story ? (*story)->row.numbers.started.id : "none";
   };
-  CHECK(found("", "e123b") == "e123b");
-  CHECK(found("", "e123") == "several execution ids begin with 'e123': e123a, e123b");
-  CHECK(found("t1", "e123") == "e123b");
-  CHECK(found("t1", "e123a") == "none");
-  CHECK(found("", "e99999") == "none");
-  CHECK(found("", "e12") == "'e12' is too short for an execution id");
-  for (const char* bad : {"", "E123A", "e123%", "e123'", "\xff\xff\xff\xff"}) CHECK(found("", bad) != "none");
+  CHECK(match("", "e123b") == "e123b");
+  CHECK(match("", "e123") == "several execution ids begin with 'e123': e123a, e123b");
+  CHECK(match("t1", "e123") == "e123b");
+  CHECK(match("t1", "e123a") == "none");
+  CHECK(match("", "e99999") == "none");
+  CHECK(match("", "e12") == "'e12' is too short for an execution id");
+  for (const char* bad : {"", "E123A", "e123%", "e123'", "\xff\xff\xff\xff"}) CHECK(match("", bad) != "none");
   REQUIRE(
       filled.database.execute("INSERT INTO executions(id, tenant, language, policy, started_ms, code_bytes) "
                               "VALUES('e123', 't0', 'python', 'default', 1, 1)"));
-  CHECK(found("", "e123") == "e123");
+  CHECK(match("", "e123") == "e123");
 }
 
 TEST_CASE("details come with their execution, and go with its row", "[journal]") {
@@ -176,15 +176,15 @@ TEST_CASE("details come with their execution, and go with its row", "[journal]")
   auto story = await(scene.loop, scene.book->story("acme", "e000"));
   REQUIRE(story);
   REQUIRE(*story);
-  const Json told = to_json(**story);
-  CHECK(told.at("Files") == Json{{"created", {"a\"b.txt", "c"}}, {"omitted", 3}});
-  CHECK(told.at("Start") == "fork");
-  CHECK(told.at("Message").get<std::string>().size() == kDetailsMessageBytes);
-  CHECK(told.at("Receipt") == R"({"start":"fork"})");
+  const Json report = to_json(**story);
+  CHECK(report.at("Files") == Json{{"created", {"a\"b.txt", "c"}}, {"omitted", 3}});
+  CHECK(report.at("Start") == "fork");
+  CHECK(report.at("Message").get<std::string>().size() == kDetailsMessageBytes);
+  CHECK(report.at("Receipt") == R"({"start":"fork"})");
   scene.book->forget("acme");
-  auto gone = await(scene.loop, scene.book->story("acme", "e000"));
-  REQUIRE(gone);
-  CHECK_FALSE(*gone);
+  auto removed = await(scene.loop, scene.book->story("acme", "e000"));
+  REQUIRE(removed);
+  CHECK_FALSE(*removed);
   Database database = scene.reader();
   CHECK(database.number("SELECT count(*) FROM execution_details").value() == 0);
 }
@@ -239,12 +239,12 @@ TEST_CASE("the user of a client survives the spool, and is unknown in older line
   const Record record{7, Finished{{"e1", "acme", "python", "default", 4, 5, 1000}, Scene::ended_with("ok")}};
   const auto read = from_line(to_line(record));
   REQUIRE(read);
-  CHECK(std::get<Finished>(read->what).begun.uid == 1000u);
+  CHECK(std::get<Finished>(read->what).started.uid == 1000u);
   Record unknown = record;
-  std::get<Finished>(unknown.what).begun.uid.reset();
+  std::get<Finished>(unknown.what).started.uid.reset();
   const auto read_unknown = from_line(to_line(unknown));
   REQUIRE(read_unknown);
-  CHECK_FALSE(std::get<Finished>(read_unknown->what).begun.uid);
+  CHECK_FALSE(std::get<Finished>(read_unknown->what).started.uid);
 }
 
 TEST_CASE("a tenant that was removed is forgotten with its workspaces, and no other tenant", "[journal]") {
@@ -259,9 +259,10 @@ TEST_CASE("a tenant that was removed is forgotten with its workspaces, and no ot
   REQUIRE(before);
   CHECK(before->at("acme").executions == 280);
   CHECK(before->at("acme").last_ms.has_value());
-  auto gone = await(scene.loop, scene.book->forget_account("acme", await(scene.loop, scene.book->last_row()).value()));
-  REQUIRE(gone);
-  CHECK(*gone == 280);
+  auto removed =
+      await(scene.loop, scene.book->forget_account("acme", await(scene.loop, scene.book->last_row()).value()));
+  REQUIRE(removed);
+  CHECK(*removed == 280);
   auto after = await(scene.loop, scene.book->accounts());
   REQUIRE(after);
   CHECK_FALSE(after->contains("acme"));
@@ -277,9 +278,9 @@ TEST_CASE("what began after a tenant's removal stays", "[journal]") {
   const auto last_row = await(scene.loop, scene.book->last_row());
   REQUIRE(last_row);
   scene.run("e0002");
-  auto gone = await(scene.loop, scene.book->forget_account("acme", *last_row));
-  REQUIRE(gone);
-  CHECK(*gone == 1);
+  auto removed = await(scene.loop, scene.book->forget_account("acme", *last_row));
+  REQUIRE(removed);
+  CHECK(*removed == 1);
   CHECK(scene.outcome_of("e0002") == "ok");
 }
 
@@ -290,9 +291,10 @@ TEST_CASE("a removed tenant's executions of a clock that was ahead are removed, 
   auto database = Database::open(scene.folder.path() / "journal.db");
   REQUIRE(database);
   REQUIRE(database->execute("UPDATE executions SET started_ms = started_ms + 400 * 86400000"));
-  auto gone = await(scene.loop, scene.book->forget_account("acme", await(scene.loop, scene.book->last_row()).value()));
-  REQUIRE(gone);
-  CHECK(*gone == 1);
+  auto removed =
+      await(scene.loop, scene.book->forget_account("acme", await(scene.loop, scene.book->last_row()).value()));
+  REQUIRE(removed);
+  CHECK(*removed == 1);
 }
 
 TEST_CASE("a copy is whole and of one moment, while the journal is written", "[journal]") {
@@ -322,15 +324,15 @@ TEST_CASE("entries of a tenant are read by an index, in the order of the chain",
                        i % 2 ? AuditKind::refusal : AuditKind::call});
   scene.run("e0001");
   static_cast<void>(scene.statistics());
-  const auto subjects = [&scene](const AuditFilter& filter, EntryOrder order, size_t most, int64_t* steps) {
+  const auto subjects = [&scene](const AuditFilter& filter, EntryOrder order, size_t max, int64_t* steps) {
     Database database = scene.reader();
-    std::vector<std::string> found;
+    std::vector<std::string> match;
     REQUIRE(each_entry(database, filter, order, [&](const ChainEntry& line) {
-      found.push_back(line.entry.subject);
-      return found.size() < most;
+      match.push_back(line.entry.subject);
+      return match.size() < max;
     }));
     if (steps != nullptr) *steps = database.steps();
-    return found;
+    return match;
   };
   int64_t of_rare = 0, of_all = 0;
   CHECK(subjects({.account = "rare"}, EntryOrder::newest_first, 10, &of_rare) ==

@@ -40,11 +40,11 @@ TEST_CASE("what is answered is there after the next start, though nothing was co
   scene.run("first");
   static_cast<void>(scene.statistics());  // committed
   std::latch disk(1);
-  auto hold = [&disk](Database&) -> Result<> {
+  auto reservation = [&disk](Database&) -> Result<> {
     disk.wait();
     return {};
   };
-  auto held = start(scene.book->run(hold));
+  auto reserved = start(scene.book->run(reservation));
   for (int i = 0; i < 50; i++) {
     scene.book->audit({now_ms(), "acme", 1000, 1, "tools/call", "execute_code", "{}"});
     scene.run("e" + std::to_string(i), i % 2 ? "ok" : "timeout");
@@ -61,9 +61,9 @@ TEST_CASE("what is answered is there after the next start, though nothing was co
     Loop loop;
     auto after = Journal::open(loop, other.path(), {});
     REQUIRE(after);
-    auto found = await(loop, (*after)->statistics("acme"));
-    REQUIRE(found);
-    CHECK(found->totals.outcomes == std::map<std::string, uint64_t>{{"ok", 26}, {"timeout", 25}});
+    auto match = await(loop, (*after)->statistics("acme"));
+    REQUIRE(match);
+    CHECK(match->totals.outcomes == std::map<std::string, uint64_t>{{"ok", 26}, {"timeout", 25}});
     AuditVerdict verdict;
     auto verify = [&verdict](Database& database) -> Result<> {
       TRY(verdict, verify_audit(database));
@@ -74,7 +74,7 @@ TEST_CASE("what is answered is there after the next start, though nothing was co
     CHECK(verdict.calls + verdict.unsealed == 50);
   }
   disk.count_down();
-  REQUIRE(run_until(scene.loop, [&] { return held.done(); }));
+  REQUIRE(run_until(scene.loop, [&] { return reserved.done(); }));
   REQUIRE(await(scene.loop, scene.book->end(std::move(running), Scene::ended_with("ok"))));
   CHECK(scene.statistics().totals.executions == 52);
 }
@@ -82,26 +82,26 @@ TEST_CASE("what is answered is there after the next start, though nothing was co
 TEST_CASE("a spool that is full makes answers wait for commits, and is emptied by them", "[journal]") {
   Scene scene;
   std::latch disk(1);
-  auto hold = [&disk](Database&) -> Result<> {
+  auto reservation = [&disk](Database&) -> Result<> {
     disk.wait();
     return {};
   };
-  auto held = start(scene.book->run(hold));
-  int answered = 0, asked = 0;
+  auto reserved = start(scene.book->run(reservation));
+  int answered = 0, requested = 0;
   const auto spool = scene.folder.path() / "spool";
   {
     Scope scope(scene.loop);
-    for (; answered == asked && asked < 100'000; asked++)
-      scope.spawn(end_it(*scene.book, scene.begin("e" + std::to_string(asked)), Scene::ended_with("ok"), answered));
-    CHECK(asked > 5'000);
-    CHECK(asked < 100'000);
+    for (; answered == requested && requested < 100'000; requested++)
+      scope.spawn(end_it(*scene.book, scene.begin("e" + std::to_string(requested)), Scene::ended_with("ok"), answered));
+    CHECK(requested > 5'000);
+    CHECK(requested < 100'000);
     CHECK(std::filesystem::file_size(spool) <= kSpoolBytes);
     disk.count_down();
-    REQUIRE(run_until(scene.loop, [&] { return answered == asked && held.done(); }));
+    REQUIRE(run_until(scene.loop, [&] { return answered == requested && reserved.done(); }));
   }
   scene.run("next");
   CHECK(std::filesystem::file_size(spool) < 1000);
-  CHECK(scene.statistics().totals.executions == static_cast<uint64_t>(asked) + 1);
+  CHECK(scene.statistics().totals.executions == static_cast<uint64_t>(requested) + 1);
 }
 
 TEST_CASE("many at once share a commit", "[journal]") {
@@ -134,7 +134,7 @@ TEST_CASE("who ran when the daemon ended without a word is interrupted at the ne
   {
     TempDirectory other;  // as a crash leaves it: copied while the daemon lives
     auto running = scene.begin("lost");
-    REQUIRE(await(scene.loop, scene.book->begun(running)));
+    REQUIRE(await(scene.loop, scene.book->started(running)));
     CHECK(scene.outcome_of("lost") == "running");
     CHECK(scene.statistics().running == 1);
     for (const char* name : {"journal.db", "journal.db-wal"})
@@ -144,11 +144,11 @@ TEST_CASE("who ran when the daemon ended without a word is interrupted at the ne
     REQUIRE(after);
     CHECK((*after)->interrupted() == 1);
     CHECK((*after)->set_aside().empty());
-    auto found = await(loop, (*after)->statistics("acme"));
-    REQUIRE(found);
-    CHECK(found->running == 0);
-    CHECK(found->totals.outcomes == std::map<std::string, uint64_t>{{"interrupted", 1}, {"ok", 1}});
-    CHECK(found->wall_times.executions == 1);
+    auto match = await(loop, (*after)->statistics("acme"));
+    REQUIRE(match);
+    CHECK(match->running == 0);
+    CHECK(match->totals.outcomes == std::map<std::string, uint64_t>{{"interrupted", 1}, {"ok", 1}});
+    CHECK(match->wall_times.executions == 1);
   }
 }
 
@@ -176,25 +176,25 @@ TEST_CASE("statistics count by outcome and language, and by quantiles of the new
   Scene scene;
   for (int i = 1; i <= 100; i++) scene.run("e" + std::to_string(i), i <= 90 ? "ok" : "timeout", i * 1000);
   static_cast<void>(scene.begin("other", "somebody else"));
-  const ExecutionStatistics found = scene.statistics();
-  CHECK(found.totals.executions == 100);
-  CHECK(found.totals.outcomes == std::map<std::string, uint64_t>{{"ok", 90}, {"timeout", 10}});
-  CHECK(found.totals.languages == std::map<std::string, uint64_t>{{"python", 100}});
-  CHECK(found.wall_times.executions == 100);
-  CHECK(found.wall_times.p50_us == 50'000);
-  CHECK(found.wall_times.p90_us == 90'000);
-  CHECK(found.wall_times.p99_us == 99'000);
-  CHECK(found.wall_times.max_us == 100'000);
-  CHECK(found.answer_times.p50_us == 100'000);
+  const ExecutionStatistics statistics = scene.statistics();
+  CHECK(statistics.totals.executions == 100);
+  CHECK(statistics.totals.outcomes == std::map<std::string, uint64_t>{{"ok", 90}, {"timeout", 10}});
+  CHECK(statistics.totals.languages == std::map<std::string, uint64_t>{{"python", 100}});
+  CHECK(statistics.wall_times.executions == 100);
+  CHECK(statistics.wall_times.p50_us == 50'000);
+  CHECK(statistics.wall_times.p90_us == 90'000);
+  CHECK(statistics.wall_times.p99_us == 99'000);
+  CHECK(statistics.wall_times.max_us == 100'000);
+  CHECK(statistics.answer_times.p50_us == 100'000);
   CHECK(scene.statistics("nobody").totals.executions == 0);
   CHECK(scene.statistics("nobody").wall_times.executions == 0);
 }
 
 TEST_CASE("the ledger counts bytes; what was kept out is never more than what was there", "[journal]") {
   Ledger quiet{100, 20, 0, 0};
-  CHECK(quiet.kept_out_bytes() == 0);
+  CHECK(quiet.withheld_bytes() == 0);
   Ledger loud{1000, 5'000'000, 200'000, 7'000};
-  CHECK(loud.kept_out_bytes() == 5'199'000);
+  CHECK(loud.withheld_bytes() == 5'199'000);
   Scene scene;
   scene.run("quiet", "ok", 1000, quiet);
   scene.run("loud", "ok", 1000, loud);
@@ -202,28 +202,28 @@ TEST_CASE("the ledger counts bytes; what was kept out is never more than what wa
   CHECK(all.ledger.returned_bytes == 1100);
   CHECK(all.ledger.printed_bytes == 5'000'020);
   CHECK(all.ledger.fetched_bytes == 200'000);
-  CHECK(all.kept_out_bytes == 5'199'000);  // by execution: a quiet one takes nothing from a loud one
+  CHECK(all.withheld_bytes == 5'199'000);  // by execution: a quiet one takes nothing from a loud one
   CHECK(all.ledger.definitions_avoided_bytes == 7'000);
-  CHECK(scene.book->since_start("acme").kept_out_bytes == 5'199'000);
+  CHECK(scene.book->since_start("acme").withheld_bytes == 5'199'000);
   scene.run("reader", "ok", 1000, Ledger{100, 0, 0, 0, 4'000'000});
   CHECK(scene.statistics().totals.ledger.read_bytes == 4'000'000);
-  CHECK(scene.statistics().totals.kept_out_bytes == 5'199'000 + 3'999'900);
-  CHECK(scene.book->since_start("acme").kept_out_bytes == 5'199'000 + 3'999'900);
+  CHECK(scene.statistics().totals.withheld_bytes == 5'199'000 + 3'999'900);
+  CHECK(scene.book->since_start("acme").withheld_bytes == 5'199'000 + 3'999'900);
 }
 
 TEST_CASE("tokens are kept beside bytes, and no more are claimed than were kept out", "[journal]") {
   Ledger loud{1000, 50'000, 20'000, 7'000, 30'000, 300, 15'000, 6'000, 2'000, 9'000};
-  CHECK(loud.kept_out_tokens() == 30'000 / 10 * 9 - 300);
-  CHECK(Ledger{1000, 50'000, 0, 0, 0, 300, 200}.kept_out_tokens() == 0);
-  CHECK(Ledger{1000, 50, 0, 0, 0, 10, 200}.kept_out_tokens() == 0);  // no bytes, no tokens
+  CHECK(loud.withheld_tokens() == 30'000 / 10 * 9 - 300);
+  CHECK(Ledger{1000, 50'000, 0, 0, 0, 300, 200}.withheld_tokens() == 0);
+  CHECK(Ledger{1000, 50, 0, 0, 0, 10, 200}.withheld_tokens() == 0);  // no bytes, no tokens
   Scene scene;
   scene.run("loud", "ok", 1000, loud);
   const Totals all = scene.statistics().totals;
   CHECK(all.ledger.returned_tokens == 300);
   CHECK(all.ledger.read_tokens == 9'000);
   CHECK(all.ledger.definitions_avoided_tokens == 2'000);
-  CHECK(all.kept_out_tokens == loud.kept_out_tokens());
-  CHECK(scene.book->since_start("acme").kept_out_tokens == loud.kept_out_tokens());
+  CHECK(all.withheld_tokens == loud.withheld_tokens());
+  CHECK(scene.book->since_start("acme").withheld_tokens == loud.withheld_tokens());
 }
 
 TEST_CASE("a line of a spool that an older daemon wrote still counts", "[journal]") {
@@ -249,10 +249,10 @@ TEST_CASE("rows beyond the limits go, totals and running executions stay", "[jou
   Scene scene;
   auto running = scene.begin("running");
   for (int i = 0; i < 30; i++) scene.run("e" + std::to_string(i));
-  auto forget = [&](uint64_t most, int64_t oldest, uint64_t at_once) {
+  auto forget = [&](uint64_t max, int64_t oldest, uint64_t at_once) {
     auto removed = std::make_shared<uint64_t>(0);
     auto work = [=](Database& database) -> Result<> {
-      TRY(*removed, forget_executions(database, most, oldest, at_once));
+      TRY(*removed, forget_executions(database, max, oldest, at_once));
       return {};
     };
     REQUIRE(await(scene.loop, scene.book->run(work)));
@@ -272,19 +272,19 @@ TEST_CASE("rows beyond the limits go, totals and running executions stay", "[jou
 TEST_CASE("the loop goes on while the disk does not", "[journal]") {
   Scene scene({.durability = Durability::durable});
   std::latch disk(1);
-  auto hold = [&disk](Database&) -> Result<> {
+  auto reservation = [&disk](Database&) -> Result<> {
     disk.wait();
     return {};
   };
-  auto held = start(scene.book->run(hold));
+  auto reserved = start(scene.book->run(reservation));
   auto execution = scene.begin("e1");
   scene.book->audit({now_ms(), "acme", 1, 1, "tools/call", "x", "{}"});
   auto ended = start(scene.book->end(std::move(execution), Scene::ended_with("ok")));
   for (int turn = 0; turn < 100; turn++) uv_run(scene.loop.uv(), UV_RUN_NOWAIT);  // comes back each time
-  CHECK_FALSE(held.done());
+  CHECK_FALSE(reserved.done());
   CHECK_FALSE(ended.done());
   disk.count_down();
-  REQUIRE(run_until(scene.loop, [&] { return held.done() && ended.done(); }));
+  REQUIRE(run_until(scene.loop, [&] { return reserved.done() && ended.done(); }));
   CHECK(scene.outcome_of("e1") == "ok");
 }
 

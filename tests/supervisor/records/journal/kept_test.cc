@@ -48,13 +48,13 @@ TEST_CASE("a journal of an older version goes on: rows count for their tenants, 
   REQUIRE(book);
   CHECK((*book)->set_aside() == "");
   CHECK((*book)->interrupted() == 1);
-  uint64_t gone = 0;
-  auto work = [&gone](Database& database) -> Result<> {
-    TRY(gone, forget_executions(database, 10, 0, 1000));
+  uint64_t removed = 0;
+  auto work = [&removed](Database& database) -> Result<> {
+    TRY(removed, forget_executions(database, 10, 0, 1000));
     return append_audit(database, {1, "loud", 1, 1, "tools/call", "x", "{}"});
   };
   REQUIRE(await(loop, (*book)->run(work)));
-  CHECK(gone == 20);
+  CHECK(removed == 20);
   auto database = Database::open(folder.path() / "journal.db", Database::Access::read_only);
   REQUIRE(database);
   CHECK(database->number("SELECT executions FROM execution_shares WHERE account='quiet'") == 3);
@@ -98,16 +98,16 @@ TEST_CASE("while the disk stands still a tenant's flood does not fill the queue;
           "[journal]") {
   Scene scene;
   std::latch disk(1);
-  auto hold = [&disk](Database&) -> Result<> {
+  auto reservation = [&disk](Database&) -> Result<> {
     disk.wait();
     return {};
   };
-  auto held = start(scene.book->run(hold));
+  auto reserved = start(scene.book->run(reservation));
   constexpr int kCalls = 50'000;
   for (int i = 0; i < kCalls; i++) scene.book->audit({now_ms(), "loud", 1, 1, "tools/call", "x", std::to_string(i)});
   scene.book->audit({now_ms(), "quiet", 1, 1, "tools/call", "x", "{}"});
   disk.count_down();
-  REQUIRE(run_until(scene.loop, [&] { return held.done(); }));
+  REQUIRE(run_until(scene.loop, [&] { return reserved.done(); }));
   static_cast<void>(scene.statistics());
   scene.book->audit({now_ms(), "quiet", 1, 1, "tools/call", "y", "{}"});
   scene.book.reset();
@@ -123,8 +123,8 @@ TEST_CASE("a file that is removed or replaced under the journal is noticed, and 
       {{"journal.db", false}, {"journal.db", true}, {"journal.db-wal", false}, {"spool", true}, {"in-use", false}}));
   CAPTURE(name, replaced);
   Scene scene({.sweep_every = 10ms});
-  std::vector<std::string> told;
-  scene.book->on_trouble([&told](const std::string& trouble) { told.push_back(trouble); });
+  std::vector<std::string> report;
+  scene.book->on_trouble([&report](const std::string& trouble) { report.push_back(trouble); });
   scene.run("e1");
   const std::string database = scene.folder.path() / "journal.db";
   CHECK(trouble_of_daemon(database) == "");
@@ -137,15 +137,15 @@ TEST_CASE("a file that is removed or replaced under the journal is noticed, and 
   } else {
     std::filesystem::remove(path);
   }
-  REQUIRE(run_until(scene.loop, [&] { return !told.empty(); }));
+  REQUIRE(run_until(scene.loop, [&] { return !report.empty(); }));
   const std::string expected = path.string() + (replaced ? " was replaced" : " was removed");
-  CHECK(told[0].starts_with(expected));
-  CHECK(scene.book->trouble() == told[0]);
+  CHECK(report[0].starts_with(expected));
+  CHECK(scene.book->trouble() == report[0]);
   if (std::string_view(name).starts_with("journal.db")) CHECK(trouble_of_daemon(database).starts_with(expected));
   scene.run("e2");
   static_cast<void>(run_until(
       scene.loop, [] { return false; }, 50ms));  // some sweeps later
-  CHECK(told.size() == 1);
+  CHECK(report.size() == 1);
   scene.book.reset();
   CHECK(trouble_of_daemon(database) == "");  // no daemon uses it
 }

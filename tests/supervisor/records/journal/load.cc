@@ -38,7 +38,7 @@ Task<> keep_running(Loop& loop, journal::Journal& book, int number) {
 
 // Of every life one execution is begun and has no end.
 Task<> keep_all_running(Loop& loop, journal::Journal& book, journal::Journal::Execution& endless) {
-  auto written = co_await book.begun(endless);
+  auto written = co_await book.started(endless);
   if (!written) ::_exit(4);
   for (int number = 0; number < kAtOnce; number++) loop.spawn(keep_running(loop, book, number));
 }

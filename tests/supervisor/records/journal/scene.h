@@ -43,9 +43,9 @@ struct Scene {
     return ended;
   }
   ExecutionStatistics statistics(const std::string& tenant = "acme") {
-    auto found = await(loop, book->statistics(tenant));
-    REQUIRE(found);
-    return *found;
+    auto match = await(loop, book->statistics(tenant));
+    REQUIRE(match);
+    return *match;
   }
   std::string outcome_of(const std::string& id) {
     Database database = reader();

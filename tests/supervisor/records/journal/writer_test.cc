@@ -43,16 +43,16 @@ struct Home {
 
 TEST_CASE("a writer that goes does all that was queued, in its order", "[journal]") {
   Home home;
-  std::latch begun(1), may_end(1);
+  std::latch started(1), may_end(1);
   home.writer->queue([&](Database&) -> Result<> {
-    begun.count_down();
+    started.count_down();
     may_end.wait();
     return {};
   });
-  begun.wait();
+  started.wait();
   home.writer->queue(home.note("first"), Writer::When::soon);
   home.writer->queue(home.note("second"));
-  home.writer->queue(home.note("third"), Writer::When::soon, Writer::Promise::made);
+  home.writer->queue(home.note("third"), Writer::When::soon, Writer::Promise::acknowledged);
   may_end.count_down();  // what comes behind it is handed over by the loop only, which does not run
   home.writer.reset();
   CHECK(home.done == std::vector<std::string>{"first", "second", "third"});
@@ -65,7 +65,7 @@ TEST_CASE("what was promised and found the disk full is tried again, before what
     if (++tries == 1) return fail(Code::exhausted, "the disk is full");
     return {};
   };
-  const auto promised = home.writer->queue(full_once, Writer::When::now, Writer::Promise::made);
+  const auto promised = home.writer->queue(full_once, Writer::When::now, Writer::Promise::acknowledged);
   const auto open = home.writer->queue(home.note("open"), Writer::When::soon);
   REQUIRE(home.wait_for(promised));
   CHECK(Writer::is_done(open));
@@ -73,12 +73,12 @@ TEST_CASE("what was promised and found the disk full is tried again, before what
   CHECK(home.done == std::vector<std::string>{"promised", "promised", "open"});
 
   Home alone;
-  auto again = [&alone, tries = 0](Database&) mutable -> Result<> {
+  auto retry = [&alone, tries = 0](Database&) mutable -> Result<> {
     alone.done.push_back("promised");
     if (++tries == 1) return fail(Code::exhausted, "the disk is full");
     return {};
   };
-  REQUIRE(alone.wait_for(alone.writer->queue(again, Writer::When::now, Writer::Promise::made)));
+  REQUIRE(alone.wait_for(alone.writer->queue(retry, Writer::When::now, Writer::Promise::acknowledged)));
   CHECK_FALSE(alone.writer->failing());
 }
 
@@ -107,7 +107,7 @@ TEST_CASE("a commit that finds no space is done when there is some, and its call
   }
   SECTION("acknowledged, in a group") {
     home.writer->queue(home.note("before"), Writer::When::soon);
-    const auto work = home.writer->queue(needs_space("promised"), Writer::When::now, Writer::Promise::made);
+    const auto work = home.writer->queue(needs_space("promised"), Writer::When::now, Writer::Promise::acknowledged);
     REQUIRE(home.wait_for(work));
     CHECK(await(home.loop, Writer::committed(work)));
     CHECK(home.done == std::vector<std::string>{"before", "promised", "before", "promised"});

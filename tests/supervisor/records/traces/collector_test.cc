@@ -19,7 +19,7 @@ TEST_CASE("spans are posted below where the collector is", "[traces]") {
   CAPTURE(named);
   const auto collector = parse_collector(named);
   REQUIRE(collector);
-  CHECK(collector->shown == named);
+  CHECK(collector->displayed == named);
   CHECK(collector->url == url);
   CHECK(collector->socket == socket);
 }

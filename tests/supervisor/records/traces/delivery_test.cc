@@ -4,7 +4,7 @@
 
 using namespace traces;
 using namespace std::chrono_literals;
-using What = Judgement::What;
+using Verdict = Judgement::Verdict;
 
 namespace {
 
@@ -19,21 +19,21 @@ http::HttpReply reply_of(int status, const std::string& body = "{}", const char*
 }  // namespace
 
 TEST_CASE("what a collector answers decides about a batch", "[traces]") {
-  for (int status : {200, 202, 204}) CHECK(judge(reply_of(status), 3).what == What::taken);
-  for (int status : {429, 502, 503, 504}) CHECK(judge(reply_of(status), 3).what == What::again);
+  for (int status : {200, 202, 204}) CHECK(judge(reply_of(status), 3).verdict == Verdict::accepted);
+  for (int status : {429, 502, 503, 504}) CHECK(judge(reply_of(status), 3).verdict == Verdict::again);
   for (int status : {301, 307, 400, 401, 404, 413, 500, 501, 505, 599})
-    CHECK(judge(reply_of(status), 3).what == What::refused);
+    CHECK(judge(reply_of(status), 3).verdict == Verdict::refused);
   CHECK(judge(reply_of(400, R"({"message":"secret"})"), 3).why == "HTTP status 400");
   CHECK(judge(reply_of(200), 3).why.empty());
 }
 
 TEST_CASE("without an answer it is tried again, after a flood it is not", "[traces]") {
   const Judgement away = judge(fail(Code::unavailable, "not there", "start it"), 3);
-  CHECK(away.what == What::again);
+  CHECK(away.verdict == Verdict::again);
   CHECK(away.pause == -1ms);
   CHECK(away.why == "not there; start it");
-  CHECK(judge(fail(Code::exhausted, "too much"), 3).what == What::refused);
-  CHECK(judge(fail(Code::invalid, "no URL"), 3).what == What::refused);
+  CHECK(judge(fail(Code::exhausted, "too much"), 3).verdict == Verdict::refused);
+  CHECK(judge(fail(Code::invalid, "no URL"), 3).verdict == Verdict::refused);
 }
 
 TEST_CASE("of a batch no more can be rejected than was sent", "[traces]") {
@@ -52,7 +52,7 @@ TEST_CASE("of a batch no more can be rejected than was sent", "[traces]") {
   }));
   CAPTURE(body);
   const Judgement judged = judge(reply_of(200, body), 3);
-  CHECK(judged.what == What::taken);
+  CHECK(judged.verdict == Verdict::accepted);
   CHECK(judged.rejected == rejected);
   CHECK(judged.why.empty() == (rejected == 0));
 }
@@ -75,11 +75,11 @@ TEST_CASE("a collector says how long it wants to be left alone, within reason", 
 
 TEST_CASE("pauses grow, by chance, up to half a minute", "[traces]") {
   for (unsigned failures : {1U, 2U, 3U, 6U, 7U, 100U, 4'000'000'000U}) {
-    const auto whole = std::min<int64_t>(1000LL << std::min(failures - 1, 8U), 32'000);
+    const auto full = std::min<int64_t>(1000LL << std::min(failures - 1, 8U), 32'000);
     for (int i = 0; i < 20; i++) {
       const auto pause = back_off(failures).count();
-      CHECK(pause >= whole / 2);
-      CHECK(pause <= whole);
+      CHECK(pause >= full / 2);
+      CHECK(pause <= full);
     }
   }
 }

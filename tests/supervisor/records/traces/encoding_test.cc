@@ -19,7 +19,7 @@ Span first() {
   span.id = "00f067aa0ba902b7";
   span.name = "tools/call execute_code";
   span.kind = SpanKind::server;
-  span.begun_ns = 1'795'361'886'000'000'001;
+  span.started_ns = 1'795'361'886'000'000'001;
   span.ended_ns = 1'795'361'886'020'000'000;
   return span;
 }

@@ -43,15 +43,15 @@ struct Fixture {
   }
   // How long that took.
   double finish(std::chrono::milliseconds limit) {
-    const auto begun = Monotonic::now();
+    const auto started = Monotonic::now();
     bool done = false;
-    auto finished = [](Exporter& one, std::chrono::milliseconds most, bool& set) -> Task<> {
-      co_await one.finish(most);
+    auto finished = [](Exporter& item, std::chrono::milliseconds max, bool& set) -> Task<> {
+      co_await item.finish(max);
       set = true;
     };
     loop.spawn(finished(*exporter, limit, done));
     loop.run_until([&done] { return done; });
-    return ms_since(begun);
+    return ms_since(started);
   }
   const Queue::Counts& counts() const { return exporter->queue().counts; }
 };

@@ -13,14 +13,14 @@ const TraceContext kCaller{{"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b
 
 TEST_CASE("a full queue keeps the newest spans and counts the others", "[traces]") {
   Queue queue;
-  size_t told = 0;
-  queue.added = [&told] { told++; };
+  size_t reported = 0;
+  queue.added = [&reported] { reported++; };
   for (size_t i = 0; i < Queue::kMax + 10; i++) {
     Span span;
     span.name = std::to_string(i);
     queue.add(std::move(span));
   }
-  CHECK(told == Queue::kMax + 10);
+  CHECK(reported == Queue::kMax + 10);
   CHECK(queue.size() == Queue::kMax);
   CHECK(queue.counts.dropped == 10);
   const auto some = queue.take(512);
@@ -55,8 +55,8 @@ TEST_CASE("a span is a part of its caller's", "[traces]") {
   CHECK(inner.trace_id == outer.trace_id);
   CHECK(inner.parent_id == outer.id);
   CHECK(inner.id != outer.id);
-  CHECK(outer.begun_ns <= inner.begun_ns);
-  CHECK(inner.begun_ns <= inner.ended_ns);
+  CHECK(outer.started_ns <= inner.started_ns);
+  CHECK(inner.started_ns <= inner.ended_ns);
   CHECK(inner.ended_ns <= outer.ended_ns + 1'000'000'000);
   REQUIRE(inner.attributes.size() == 2);
   CHECK(std::get<std::string>(inner.attributes[0].second).size() == 256);

@@ -37,27 +37,27 @@ struct Kept {
                                              WorkflowLimits limits = kLimits, const std::string& tenant = "acme") {
     return await(loop, store->hold({tenant, name}, execution, limits));
   }
-  std::string begun;  // the name of the step that began last
+  std::string started;  // the name of the step that began last
   StepStart begin(HeldWorkflow& workflow, uint32_t position, const std::string& name) {
-    begun = name;
+    started = name;
     auto start = await(loop, workflow.begin_step(position, name));
     REQUIRE(start);
     return *start;
   }
   Result<> end(HeldWorkflow& workflow, uint32_t position, const std::string& value,
                StepState state = StepState::finished) {
-    return await(loop, workflow.end_step({position, begun, state, value, 1}));
+    return await(loop, workflow.end_step({position, started, state, value, 1}));
   }
   void finish(HeldWorkflow& workflow, uint32_t position, const std::string& name, const std::string& value) {
-    REQUIRE(begin(workflow, position, name).what == StepStart::What::run);
+    REQUIRE(begin(workflow, position, name).event == StepStart::RunEvent::run);
     REQUIRE(end(workflow, position, value));
   }
 };
 
 StepInputs inputs_of(const Json& inputs, const std::string& digest = "ab12") {
-  auto made = StepInputs::of(inputs, digest);
-  REQUIRE(made);
-  return *made;
+  auto created = StepInputs::of(inputs, digest);
+  REQUIRE(created);
+  return *created;
 }
 
 bool says(const Error& error, std::string_view words) { return error.what.find(words) != std::string::npos; }
@@ -65,250 +65,251 @@ bool says(const Error& error, std::string_view words) { return error.what.find(w
 }  // namespace
 
 TEST_CASE("A finished step returns its value to the next holder, with the same key while it runs") {
-  Kept kept;
+  Kept saved;
   std::string key;
   {
-    auto held = kept.hold("w");
-    REQUIRE(held);
-    CHECK(kept.begin(**held, 0, "a").what == StepStart::What::run);
-    key = (*held)->run() + "-0";
-    CHECK((*held)->next_call_key() == key + "-1");
-    CHECK((*held)->next_call_key() == key + "-2");
-    (*held)->retry_step();
-    CHECK((*held)->next_call_key() == key + "-1");
+    auto owned = saved.hold("w");
+    REQUIRE(owned);
+    CHECK(saved.begin(**owned, 0, "a").event == StepStart::RunEvent::run);
+    key = (*owned)->run() + "-0";
+    CHECK((*owned)->next_call_key() == key + "-1");
+    CHECK((*owned)->next_call_key() == key + "-2");
+    (*owned)->retry_step();
+    CHECK((*owned)->next_call_key() == key + "-1");
   }
-  kept.open();  // as after kill -9: the step did not end
+  saved.open();  // as after kill -9: the step did not end
   {
-    auto held = kept.hold("w", "e2");
-    REQUIRE(held);
-    const StepStart again = kept.begin(**held, 0, "a");
-    CHECK(again.what == StepStart::What::run);
-    CHECK((*held)->run() + "-0" == key);
-    REQUIRE(kept.end(**held, 0, R"([1,"x"])"));
-    CHECK((*held)->next_call_key().empty());
+    auto owned = saved.hold("w", "e2");
+    REQUIRE(owned);
+    const StepStart start = saved.begin(**owned, 0, "a");
+    CHECK(start.event == StepStart::RunEvent::run);
+    CHECK((*owned)->run() + "-0" == key);
+    REQUIRE(saved.end(**owned, 0, R"([1,"x"])"));
+    CHECK((*owned)->next_call_key().empty());
   }
-  kept.open();
-  auto held = kept.hold("w", "e3");
-  REQUIRE(held);
-  const StepStart after = kept.begin(**held, 0, "a");
-  CHECK(after.what == StepStart::What::finished);
+  saved.open();
+  auto owned = saved.hold("w", "e3");
+  REQUIRE(owned);
+  const StepStart after = saved.begin(**owned, 0, "a");
+  CHECK(after.event == StepStart::RunEvent::finished);
   CHECK(after.value == R"([1,"x"])");
 }
 
 TEST_CASE("A failure that is the last record runs again; one that the program went on after is returned") {
-  Kept kept;
+  Kept saved;
   {
-    auto held = kept.hold("w");
-    REQUIRE(held);
-    kept.begin(**held, 0, "a");
-    REQUIRE(kept.end(**held, 0, "ValueError: no", StepState::failed));
+    auto owned = saved.hold("w");
+    REQUIRE(owned);
+    saved.begin(**owned, 0, "a");
+    REQUIRE(saved.end(**owned, 0, "ValueError: no", StepState::failed));
   }
   {
-    auto held = kept.hold("w");
-    REQUIRE(held);
-    CHECK(kept.begin(**held, 0, "a").what == StepStart::What::run);
-    REQUIRE(kept.end(**held, 0, "ValueError: again", StepState::failed));
-    kept.finish(**held, 1, "b", "2");
+    auto owned = saved.hold("w");
+    REQUIRE(owned);
+    CHECK(saved.begin(**owned, 0, "a").event == StepStart::RunEvent::run);
+    REQUIRE(saved.end(**owned, 0, "ValueError: again", StepState::failed));
+    saved.finish(**owned, 1, "b", "2");
   }
-  auto held = kept.hold("w");
-  REQUIRE(held);
-  const StepStart failed = kept.begin(**held, 0, "a");
-  CHECK(failed.what == StepStart::What::failed);
+  auto owned = saved.hold("w");
+  REQUIRE(owned);
+  const StepStart failed = saved.begin(**owned, 0, "a");
+  CHECK(failed.event == StepStart::RunEvent::failed);
   CHECK(failed.value == "ValueError: again");
 }
 
 TEST_CASE("Steps come in their order, under their names, one after another") {
-  Kept kept;
-  auto held = kept.hold("w");
-  REQUIRE(held);
-  auto early = await(kept.loop, (*held)->begin_step(1, "b"));
+  Kept saved;
+  auto owned = saved.hold("w");
+  REQUIRE(owned);
+  auto early = await(saved.loop, (*owned)->begin_step(1, "b"));
   REQUIRE(!early);
   CHECK(early.error().code == Code::invalid);
-  kept.begin(**held, 0, "a");
-  auto inside = await(kept.loop, (*held)->begin_step(1, "b"));
+  saved.begin(**owned, 0, "a");
+  auto inside = await(saved.loop, (*owned)->begin_step(1, "b"));
   REQUIRE(!inside);
   CHECK(says(inside.error(), "step 'a' has not ended"));
-  CHECK(!kept.end(**held, 1, "1"));
-  REQUIRE(kept.end(**held, 0, "1"));
-  CHECK(!kept.end(**held, 0, "1"));
-  auto changed = await(kept.loop, (*held)->begin_step(0, "b"));
+  CHECK(!saved.end(**owned, 1, "1"));
+  REQUIRE(saved.end(**owned, 0, "1"));
+  CHECK(!saved.end(**owned, 0, "1"));
+  auto changed = await(saved.loop, (*owned)->begin_step(0, "b"));
   REQUIRE(!changed);
   CHECK(says(changed.error(), "is 'b' now, and was 'a' when it was recorded"));
 }
 
 TEST_CASE("A new step may end without having begun, and no other step may") {
-  Kept kept;
-  auto held = kept.hold("w");
-  REQUIRE(held);
+  Kept saved;
+  auto owned = saved.hold("w");
+  REQUIRE(owned);
   auto end = [&](uint32_t position, const std::string& name, StepState state = StepState::finished) {
-    return await(kept.loop, (*held)->end_step({position, name, state, "1", 1}));
+    return await(saved.loop, (*owned)->end_step({position, name, state, "1", 1}));
   };
   REQUIRE(end(0, "a"));
   CHECK(!end(0, "a"));
   CHECK(!end(2, "c"));
   CHECK(!end(1, "line\nend"));
-  kept.begin(**held, 1, "b");
-  kept.begin(**held, 1, "b");
+  saved.begin(**owned, 1, "b");
+  saved.begin(**owned, 1, "b");
   CHECK(!end(1, "another"));
   CHECK(!end(2, "c"));
   REQUIRE(end(1, "b", StepState::failed));
   CHECK(!end(1, "b"));  // a recorded one has to begin again
-  kept.begin(**held, 1, "b");
+  saved.begin(**owned, 1, "b");
   REQUIRE(end(1, "b"));
-  CHECK((*held)->recorded_steps() == 2);
+  CHECK((*owned)->recorded_steps() == 2);
 }
 
 TEST_CASE("A workflow has one holder, and is removed only without one") {
-  Kept kept;
-  auto held = kept.hold("w", "e1");
-  REQUIRE(held);
-  auto other = kept.hold("w", "e2");
+  Kept saved;
+  auto owned = saved.hold("w", "e1");
+  REQUIRE(owned);
+  auto other = saved.hold("w", "e2");
   REQUIRE(!other);
   CHECK(other.error().code == Code::unavailable);
   CHECK(says(other.error(), "in use by execution e1"));
-  CHECK(kept.hold("w", "e2", kLimits, "acme/two"));
-  CHECK(!await(kept.loop, kept.store->remove({"acme", "w"})));
-  held->reset();
-  CHECK(kept.store->held() == 0);
-  CHECK(await(kept.loop, kept.store->remove({"acme", "w"})));
-  auto gone = await(kept.loop, kept.store->remove({"acme", "w"}));
-  REQUIRE(!gone);
-  CHECK(gone.error().code == Code::not_found);
+  CHECK(saved.hold("w", "e2", kLimits, "acme/two"));
+  CHECK(!await(saved.loop, saved.store->remove({"acme", "w"})));
+  owned->reset();
+  CHECK(saved.store->reserved() == 0);
+  CHECK(await(saved.loop, saved.store->remove({"acme", "w"})));
+  auto removed = await(saved.loop, saved.store->remove({"acme", "w"}));
+  REQUIRE(!removed);
+  CHECK(removed.error().code == Code::not_found);
 }
 
 TEST_CASE("Steps, bytes and workflows are bounded, and an earlier value makes room for its successor") {
-  Kept kept;
+  Kept saved;
   const WorkflowLimits limits{2, 2, 100, std::chrono::seconds(60)};
-  auto held = kept.hold("w", "e1", limits);
-  REQUIRE(held);
-  kept.finish(**held, 0, "a", std::string(60, '1'));
-  kept.begin(**held, 1, "b");
-  auto over = kept.end(**held, 1, std::string(60, '1'));
+  auto owned = saved.hold("w", "e1", limits);
+  REQUIRE(owned);
+  saved.finish(**owned, 0, "a", std::string(60, '1'));
+  saved.begin(**owned, 1, "b");
+  auto over = saved.end(**owned, 1, std::string(60, '1'));
   REQUIRE(!over);
   CHECK(over.error().rule == "workflows.bytes");
-  CHECK((*held)->tenant_bytes() == 60);
-  kept.begin(**held, 1, "b");
-  REQUIRE(kept.end(**held, 1, std::string(30, 'x'), StepState::failed));
-  kept.begin(**held, 1, "b");
-  REQUIRE(kept.end(**held, 1, std::string(40, '1')));
-  CHECK((*held)->tenant_bytes() == 100);
-  auto third = await(kept.loop, (*held)->begin_step(2, "c"));
+  CHECK((*owned)->tenant_bytes() == 60);
+  saved.begin(**owned, 1, "b");
+  REQUIRE(saved.end(**owned, 1, std::string(30, 'x'), StepState::failed));
+  saved.begin(**owned, 1, "b");
+  REQUIRE(saved.end(**owned, 1, std::string(40, '1')));
+  CHECK((*owned)->tenant_bytes() == 100);
+  auto third = await(saved.loop, (*owned)->begin_step(2, "c"));
   REQUIRE(!third);
   CHECK(third.error().rule == "workflows.steps");
-  REQUIRE(kept.hold("w2", "e1", limits));
-  auto more = kept.hold("w3", "e1", limits);
+  REQUIRE(saved.hold("w2", "e1", limits));
+  auto more = saved.hold("w3", "e1", limits);
   REQUIRE(!more);
   CHECK(more.error().rule == "workflows.max");
-  CHECK(kept.store->holder({"acme", "w3"}).empty());
-  const auto list = await(kept.loop, kept.rows->list("acme"));
+  CHECK(saved.store->holder({"acme", "w3"}).empty());
+  const auto list = await(saved.loop, saved.rows->list("acme"));
   REQUIRE(list);
   CHECK(list->size() == 2);
   CHECK((*list)[0].workflow.bytes == 100);
 }
 
 TEST_CASE("A long value comes in parts") {
-  Kept kept;
-  auto held = kept.hold("w", "e1", {4, 100, 10 << 20, std::chrono::seconds(60)});
-  REQUIRE(held);
-  CHECK(!(*held)->add_to_value("1"));
-  kept.begin(**held, 0, "a");
-  REQUIRE((*held)->add_to_value("[1,"));
-  REQUIRE(kept.end(**held, 0, "2]"));
-  CHECK(kept.begin(**held, 0, "a").value == "[1,2]");
-  kept.begin(**held, 1, "b");
-  REQUIRE((*held)->add_to_value(std::string(kMaxValueBytes, '1')));
-  CHECK(!(*held)->add_to_value("1"));
-  auto over = kept.end(**held, 1, "1");
+  Kept saved;
+  auto owned = saved.hold("w", "e1", {4, 100, 10 << 20, std::chrono::seconds(60)});
+  REQUIRE(owned);
+  CHECK(!(*owned)->add_to_value("1"));
+  saved.begin(**owned, 0, "a");
+  REQUIRE((*owned)->add_to_value("[1,"));
+  REQUIRE(saved.end(**owned, 0, "2]"));
+  CHECK(saved.begin(**owned, 0, "a").value == "[1,2]");
+  saved.begin(**owned, 1, "b");
+  REQUIRE((*owned)->add_to_value(std::string(kMaxValueBytes, '1')));
+  CHECK(!(*owned)->add_to_value("1"));
+  auto over = saved.end(**owned, 1, "1");
   REQUIRE(!over);
   CHECK(says(over.error(), "1048577 bytes"));
 }
 
 TEST_CASE("A workflow expires after its last use, whatever the clock did, and a tenant's are forgotten with it") {
-  Kept kept;
+  Kept saved;
   {
-    auto held = kept.hold("w");
-    REQUIRE(held);
-    kept.finish(**held, 0, "a", "1");
-    kept.now -= 500'000;  // the clock is set back
-    kept.finish(**held, 1, "b", "2");
+    auto owned = saved.hold("w");
+    REQUIRE(owned);
+    saved.finish(**owned, 0, "a", "1");
+    saved.now -= 500'000;  // the clock is set back
+    saved.finish(**owned, 1, "b", "2");
   }
-  await(kept.loop, kept.store->tidy());
-  CHECK(kept.hold("w"));
-  kept.now += 61'000;
-  auto used = kept.hold("used");
+  await(saved.loop, saved.store->tidy());
+  CHECK(saved.hold("w"));
+  saved.now += 61'000;
+  auto used = saved.hold("used");
   REQUIRE(used);
-  kept.now += 61'000;
-  await(kept.loop, kept.store->tidy());
-  auto list = await(kept.loop, kept.rows->list("acme"));
+  saved.now += 61'000;
+  await(saved.loop, saved.store->tidy());
+  auto list = await(saved.loop, saved.rows->list("acme"));
   REQUIRE(list);
   REQUIRE(list->size() == 1);
   CHECK((*list)[0].name == "used");
-  CHECK(kept.hold("w", "e1", kLimits, "acme/two"));
-  CHECK(kept.hold("w", "e1", kLimits, "acme2"));
-  kept.store->forget("acme");
+  CHECK(saved.hold("w", "e1", kLimits, "acme/two"));
+  CHECK(saved.hold("w", "e1", kLimits, "acme2"));
+  saved.store->forget("acme");
   for (const char* tenant : {"acme", "acme/two"}) {
-    list = await(kept.loop, kept.rows->list(tenant));
+    list = await(saved.loop, saved.rows->list(tenant));
     REQUIRE(list);
     CHECK(list->empty());
   }
-  list = await(kept.loop, kept.rows->list("acme2"));
+  list = await(saved.loop, saved.rows->list("acme2"));
   REQUIRE(list);
   CHECK(list->size() == 1);
-  kept.begin(**used, 0, "a");
-  auto lost = kept.end(**used, 0, "1");
+  saved.begin(**used, 0, "a");
+  auto lost = saved.end(**used, 0, "1");
   REQUIRE(!lost);
   CHECK(lost.error().code == Code::not_found);
 }
 
 TEST_CASE("A thousand steps are read ahead in parts") {
-  Kept kept;
+  Kept saved;
   const WorkflowLimits limits{4, 10'000, 10 << 20, std::chrono::seconds(60)};
-  auto held = kept.hold("w", "e1", limits);
-  REQUIRE(held);
-  for (uint32_t i = 0; i < 1'000; i++) kept.finish(**held, i, "s", std::to_string(i) + std::string(1000, ' '));
-  held->reset();
-  held = kept.hold("w", "e2", limits);
-  REQUIRE(held);
+  auto owned = saved.hold("w", "e1", limits);
+  REQUIRE(owned);
+  for (uint32_t i = 0; i < 1'000; i++) saved.finish(**owned, i, "s", std::to_string(i) + std::string(1000, ' '));
+  owned->reset();
+  owned = saved.hold("w", "e2", limits);
+  REQUIRE(owned);
   for (uint32_t i = 0; i < 1'000; i++) {
-    const StepStart start = kept.begin(**held, i, "s");
-    REQUIRE(start.what == StepStart::What::finished);
+    const StepStart start = saved.begin(**owned, i, "s");
+    REQUIRE(start.event == StepStart::RunEvent::finished);
     REQUIRE(std::stoul(start.value) == i);
   }
 }
 
 TEST_CASE("A recorded step is refused if its function reads another value now, and not if it reads another name") {
-  Kept kept;
-  auto held = kept.hold("w");
-  REQUIRE(held);
+  Kept saved;
+  auto owned = saved.hold("w");
+  REQUIRE(owned);
   const Json ada = {{"customer", "'ada'"}, {"rate", "2"}}, cyd = {{"customer", "'cyd'"}, {"rate", "2"}};
-  auto begun = await(kept.loop, (*held)->begin_step(0, "mail", inputs_of(ada)));
-  REQUIRE(begun);
-  CHECK((*held)->next_call_key() == (*held)->run() + "-0-ab12-1");
-  kept.begun = "mail";
-  REQUIRE(kept.end(**held, 0, "1"));
-  held->reset();
-  held = kept.hold("w", "e2");
-  REQUIRE(held);
-  auto other = await(kept.loop, (*held)->begin_step(0, "mail", inputs_of(cyd)));
+  auto start = await(saved.loop, (*owned)->begin_step(0, "mail", inputs_of(ada)));
+  REQUIRE(start);
+  CHECK((*owned)->next_call_key() == (*owned)->run() + "-0-ab12-1");
+  saved.started = "mail";
+  REQUIRE(saved.end(**owned, 0, "1"));
+  owned->reset();
+  owned = saved.hold("w", "e2");
+  REQUIRE(owned);
+  auto other = await(saved.loop, (*owned)->begin_step(0, "mail", inputs_of(cyd)));
   REQUIRE_FALSE(other);
   CHECK(says(other.error(), "recorded with customer = 'ada', and its function reads customer = 'cyd' now"));
-  auto renamed = await(kept.loop, (*held)->begin_step(0, "mail", inputs_of(Json{{"client", "'cyd'"}, {"rate", "2"}})));
+  auto renamed =
+      await(saved.loop, (*owned)->begin_step(0, "mail", inputs_of(Json{{"client", "'cyd'"}, {"rate", "2"}})));
   REQUIRE(renamed);
-  CHECK(renamed->what == StepStart::What::finished);
+  CHECK(renamed->event == StepStart::RunEvent::finished);
 }
 
 TEST_CASE("A failed step that runs again may read other values, and their key is another") {
-  Kept kept;
-  auto held = kept.hold("w");
-  REQUIRE(held);
-  REQUIRE(await(kept.loop, (*held)->begin_step(0, "mail", inputs_of(Json{{"c", "1"}}, "aa"))));
-  const std::string key = (*held)->next_call_key();
-  kept.begun = "mail";
-  REQUIRE(kept.end(**held, 0, "it broke", StepState::failed));
-  auto again = await(kept.loop, (*held)->begin_step(0, "mail", inputs_of(Json{{"c", "2"}}, "bb")));
-  REQUIRE(again);
-  CHECK(again->what == StepStart::What::run);
-  CHECK((*held)->next_call_key() != key);
+  Kept saved;
+  auto owned = saved.hold("w");
+  REQUIRE(owned);
+  REQUIRE(await(saved.loop, (*owned)->begin_step(0, "mail", inputs_of(Json{{"c", "1"}}, "aa"))));
+  const std::string key = (*owned)->next_call_key();
+  saved.started = "mail";
+  REQUIRE(saved.end(**owned, 0, "it broke", StepState::failed));
+  auto retry = await(saved.loop, (*owned)->begin_step(0, "mail", inputs_of(Json{{"c", "2"}}, "bb")));
+  REQUIRE(retry);
+  CHECK(retry->event == StepStart::RunEvent::run);
+  CHECK((*owned)->next_call_key() != key);
 }
 
 TEST_CASE("Inputs are an object of at most 64 short texts, with a digest of hexadecimal digits") {
@@ -326,10 +327,10 @@ TEST_CASE("Inputs are an object of at most 64 short texts, with a digest of hexa
 }
 
 TEST_CASE("The seed of text hashes is the tenant's, and stays when the daemon starts again") {
-  Kept kept;
-  const uint32_t seed = kept.store->hash_seed("acme");
+  Kept saved;
+  const uint32_t seed = saved.store->hash_seed("acme");
   CHECK(seed != 0);
-  CHECK(seed != kept.store->hash_seed("other"));
-  kept.open();
-  CHECK(kept.store->hash_seed("acme") == seed);
+  CHECK(seed != saved.store->hash_seed("other"));
+  saved.open();
+  CHECK(saved.store->hash_seed("acme") == seed);
 }

@@ -54,7 +54,7 @@ Pictured by_index(IndexState& index) {
 
 bool indexed_has(IndexState& index, const std::string& path) { return by_index(index).files.contains(path); }
 
-std::string shown(const FileStamp& stamp) {
+std::string displayed(const FileStamp& stamp) {
   return fmt::format("; inode {}, {} names, {} bytes of {}, mtime {}, ctime {}", stamp.inode, stamp.links, stamp.size,
                      stamp.allocated, stamp.mtime_ns, stamp.ctime_ns);
 }
@@ -72,7 +72,7 @@ std::string differences(const Pictured& a, const Pictured& b) {
     if (other == b.files.end()) {
       text += "only walked: " + path + "\n";
     } else if (!same(other->second, stamp)) {
-      text += "differs: " + path + shown(stamp) + shown(other->second) + "\n";
+      text += "differs: " + path + displayed(stamp) + displayed(other->second) + "\n";
     }
   }
   for (const auto& [path, stamp] : b.files)
@@ -105,14 +105,14 @@ struct Indexed {
     open(files);
   }
   void open(uint64_t files) { index = IndexState::open(directory.get(), shares, {files}).value(); }
-  bool look(size_t slice = 100'000) {
-    index->begin_look();
+  bool inspect(size_t slice = 100'000) {
+    index->begin_scan();
     for (int i = 0; i < 1'000'000 && index->unusable().empty(); i++)
       if (index->step(slice)) return true;
     return false;
   }
   void check() {
-    REQUIRE(look());
+    REQUIRE(inspect());
     CHECK(differences(by_walk(directory.get()), by_index(*index)) == "");
   }
   tenants::LoggedChanges changes(const tenants::ChangeLog& log) { return index->table().changes(log, 1'000'000); }
@@ -206,31 +206,31 @@ class Hand {
 size_t inotify_instances() {
   size_t count = 0;
   for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {
-    std::error_code gone;
-    count += fs::read_symlink(entry.path(), gone) == "anon_inode:inotify";
+    std::error_code removed;
+    count += fs::read_symlink(entry.path(), removed) == "anon_inode:inotify";
   }
   return count;
 }
 
 TEST_CASE("the inotify instance of an index that ended is used again, without its watches and events", "[index]") {
-  Indexed one;
-  fs::create_directories(one.top / "folder");
-  one.check();
-  REQUIRE(one.shares->taken() == 2);
-  std::ofstream(one.top / "folder/changed-later") << "text";
+  Indexed indexed;
+  fs::create_directories(indexed.top / "folder");
+  indexed.check();
+  REQUIRE(indexed.shares->claimed() == 2);
+  std::ofstream(indexed.top / "folder/changed-later") << "text";
   const size_t instances = inotify_instances();
-  one.index.reset();
-  CHECK(one.shares->taken() == 0);
+  indexed.index.reset();
+  CHECK(indexed.shares->claimed() == 0);
   CHECK(inotify_instances() == instances);
 
   Indexed other;
   other.index.reset();
-  other.shares = one.shares;
+  other.shares = indexed.shares;
   const size_t before = inotify_instances();
   other.open(100);
   CHECK(inotify_instances() == before);
   other.check();
-  std::ofstream(one.top / "folder/changed-again") << "text";
+  std::ofstream(indexed.top / "folder/changed-again") << "text";
   std::ofstream(other.top / "file") << "text";
   other.check();
   CHECK(other.index->table().count() == 1);
@@ -244,7 +244,7 @@ TEST_CASE("an index and a walk say the same after random changes", "[index]") {
     for (int round = 0; round < 150; round++) {
       for (unsigned i = random() % 40; i > 0; i--) hand.change();
       INFO("seed " << seed << ", round " << round);
-      REQUIRE(s.look(1 + random() % 50));
+      REQUIRE(s.inspect(1 + random() % 50));
       REQUIRE(differences(by_walk(s.directory.get()), by_index(*s.index)) == "");
     }
   }
@@ -256,13 +256,13 @@ TEST_CASE("changes while an index looks are seen, in this look or in the next", 
     Hand hand(s.top, s.outside, seed);
     std::mt19937 random(seed);
     for (int round = 0; round < 100; round++) {
-      s.index->begin_look();
+      s.index->begin_scan();
       for (int i = 0; i < 60; i++) {
         hand.change();
         (void)s.index->step(1 + random() % 4);
       }
       INFO("seed " << seed << ", round " << round);
-      REQUIRE(s.look(1 + random() % 50));
+      REQUIRE(s.inspect(1 + random() % 50));
       REQUIRE(differences(by_walk(s.directory.get()), by_index(*s.index)) == "");
     }
   }
@@ -274,14 +274,14 @@ TEST_CASE("the changes of a log are those between two walks", "[index]") {
     Hand hand(s.top, s.outside, seed);
     for (int i = 0; i < 200; i++) hand.change();
     for (int round = 0; round < 60; round++) {
-      REQUIRE(s.look());
+      REQUIRE(s.inspect());
       const Files before = by_walk(s.directory.get()).files;
       const auto log = s.index->table().begin_log();
       for (int i = 0; i < 30; i++) {
         hand.change();
-        if (i % 7 == 0) REQUIRE(s.look());
+        if (i % 7 == 0) REQUIRE(s.inspect());
       }
-      REQUIRE(s.look());
+      REQUIRE(s.inspect());
       const Files after = by_walk(s.directory.get()).files;
       std::set<std::string> created, modified, deleted, maybe;  // maybe: only the ctime differs
       for (const auto& [path, stamp] : after) {
@@ -295,13 +295,13 @@ TEST_CASE("the changes of a log are those between two walks", "[index]") {
       const auto as_set = [](const tenants::Changes::List& list) {
         return std::set<std::string>(list.paths.begin(), list.paths.end());
       };
-      const tenants::Changes told = s.changes(*log).own;
+      const tenants::Changes changes = s.changes(*log).own;
       INFO("seed " << seed << ", round " << round);
-      REQUIRE(as_set(told.created) == created);
-      std::set<std::string> told_modified = as_set(told.modified);
+      REQUIRE(as_set(changes.created) == created);
+      std::set<std::string> told_modified = as_set(changes.modified);
       for (const std::string& path : maybe) told_modified.erase(path), modified.erase(path);
       REQUIRE(told_modified == modified);
-      REQUIRE(as_set(told.deleted) == deleted);
+      REQUIRE(as_set(changes.deleted) == deleted);
     }
   }
 }
@@ -335,7 +335,7 @@ TEST_CASE("a look ends although a program never stops to write", "[index]") {
   Indexed s;
   s.check();
   Scene::put(s.top / "before", "x");
-  s.index->begin_look();
+  s.index->begin_scan();
   // More events before each step than the step can take.
   int steps = 0;
   bool ended = false;
@@ -361,7 +361,7 @@ TEST_CASE("a look with much to do is not for the loop", "[index]") {
   CHECK_FALSE(s.index->is_large_look(1000));
   // A second name: all files are searched for the first one.
   fs::create_hard_link(s.top / "299", s.top / "linked");
-  s.index->begin_look();
+  s.index->begin_scan();
   CHECK_FALSE(s.index->step(100'000, IndexState::On::loop));
   CHECK(s.index->step(100'000));
   s.check();
@@ -370,7 +370,7 @@ TEST_CASE("a look with much to do is not for the loop", "[index]") {
   for (int i = 0; i < 1000; i++) Scene::put(s.top / "tree" / std::to_string(i), "x");
   s.check();
   fs::rename(s.top / "tree", s.top / "moved");
-  s.index->begin_look();
+  s.index->begin_scan();
   CHECK_FALSE(s.index->step(100, IndexState::On::loop));
   s.check();
 }
@@ -386,9 +386,9 @@ TEST_CASE("without a watch for each folder an index lists all folders each time"
   fs::remove_all(s.top / "7");
   fs::rename(s.top / "8", s.top / "9/inner");
   s.check();
-  CHECK(s.shares->taken() <= 3);
+  CHECK(s.shares->claimed() <= 3);
   s.index.reset();
-  CHECK(s.shares->taken() == 0);
+  CHECK(s.shares->claimed() == 0);
 }
 
 TEST_CASE("what a living program writes through an old mapping is seen", "[index]") {
@@ -465,14 +465,14 @@ TEST_CASE("an index gives up, and says why", "[index]") {
   SECTION("more files than its bound") {
     Indexed s(1000, 10);
     for (int i = 0; i < 20; i++) Scene::put(s.top / std::to_string(i), "x");
-    CHECK_FALSE(s.look());
+    CHECK_FALSE(s.inspect());
     CHECK(s.index->unusable() == "it contains more than 10 files");
   }
   SECTION("the workspace itself is moved") {
     Indexed s;
     s.check();
     fs::rename(s.top, s.temp.path() / "moved");
-    CHECK_FALSE(s.look());
+    CHECK_FALSE(s.inspect());
     CHECK_FALSE(s.index->unusable().empty());
   }
   SECTION("a file system that does not tell") {

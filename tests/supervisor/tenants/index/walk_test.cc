@@ -16,17 +16,17 @@ struct Seen {
 
 Seen walk_all(Scene& scene, WalkBounds bounds, WalkOrder order, std::string_view start = ".") {
   Walk walk = Walk::begin(scene->directory(), Scene::path(start), bounds, order).value();
-  std::vector<Entry> found;
+  std::vector<Entry> entries;
   for (int slices = 0;; slices++) {
     REQUIRE(slices < 10'000);
-    size_t before = found.size();
-    auto ended = walk.step(3, found);
+    size_t before = entries.size();
+    auto ended = walk.step(3, entries);
     REQUIRE(ended);
-    CHECK(found.size() - before <= 3);
+    CHECK(entries.size() - before <= 3);
     if (*ended) break;
   }
   Seen seen;
-  for (const Entry& entry : found) seen.paths.push_back(entry.path);
+  for (const Entry& entry : entries) seen.paths.push_back(entry.path);
   seen.missed = walk.missed();
   return seen;
 }
@@ -95,13 +95,13 @@ TEST_CASE("a walk describes links and special files and enters none of them", "[
   REQUIRE(::mkfifo((scene.inside / "fifo").c_str(), 0600) == 0);
   Scene::put(scene.inside / "bytes\xFF\n", "x");
   Walk walk = Walk::begin(scene->directory(), RelativePath(), {}, WalkOrder::sorted).value();
-  std::vector<Entry> found;
-  REQUIRE(walk.step(1000, found));
-  REQUIRE(found.size() == 4);
-  CHECK(found[0].path == "bytes\xFF\n");
-  CHECK(found[1].kind == FileKind::other);
-  CHECK(found[2].kind == FileKind::link);
-  CHECK(found[3].kind == FileKind::link);
+  std::vector<Entry> entries;
+  REQUIRE(walk.step(1000, entries));
+  REQUIRE(entries.size() == 4);
+  CHECK(entries[0].path == "bytes\xFF\n");
+  CHECK(entries[1].kind == FileKind::other);
+  CHECK(entries[2].kind == FileKind::link);
+  CHECK(entries[3].kind == FileKind::link);
   CHECK_FALSE(Walk::begin(scene->directory(), Scene::path("root"), {}, WalkOrder::any));
   CHECK_FALSE(Walk::begin(scene->directory(), Scene::path("fifo"), {}, WalkOrder::any));
 }
@@ -111,17 +111,17 @@ TEST_CASE("a folder that becomes a link during the walk is not followed", "[walk
   fs::create_directories(scene.inside / "a");
   for (WalkOrder order : {WalkOrder::sorted, WalkOrder::any}) {
     Walk walk = Walk::begin(scene->directory(), RelativePath(), {}, order).value();
-    std::vector<Entry> found;
-    while (found.empty()) REQUIRE(walk.step(1, found));
+    std::vector<Entry> entries;
+    while (entries.empty()) REQUIRE(walk.step(1, entries));
     // The sorted walk entered the folder in the same step; the other has only seen it.
     fs::remove(scene.inside / "a");
     fs::create_symlink(scene.outside, scene.inside / "a");
     for (;;) {
-      auto ended = walk.step(100, found);
+      auto ended = walk.step(100, entries);
       REQUIRE(ended);
       if (*ended) break;
     }
-    CHECK(found.size() == 1);
+    CHECK(entries.size() == 1);
     fs::remove(scene.inside / "a");
     fs::create_directories(scene.inside / "a");
   }

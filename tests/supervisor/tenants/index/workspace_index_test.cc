@@ -41,17 +41,17 @@ TEST_CASE("an index tells each change, and a workspace of many files costs no wa
   Scene::put(s.inside / "5/6", "longer");
   fs::create_directories(s.inside / "7/__pycache__");
   Scene::put(s.inside / "7/__pycache__/m.cpython-311.pyc", "x");
-  const WorkspaceChanges found = s.since(std::move(before));
-  CHECK(found.changes.created.paths.size() == 10);
-  CHECK(found.changes.deleted.paths == std::vector<std::string>{"3/4"});
-  CHECK(found.changes.modified.paths == std::vector<std::string>{"5/6"});
-  CHECK(found.changes.complete);
-  CHECK(found.meanwhile.empty());
-  CHECK_FALSE(found.is_mixed);
-  CHECK(found.walked.empty());
-  CHECK(found.readable_bytes == 20 * 500 - 1 + 20 + 5 + 1);
-  REQUIRE(found.largest.size() == 4);
-  CHECK(found.largest[0] == std::pair<uint64_t, std::string>(6, "5/6"));
+  const WorkspaceChanges changes = s.since(std::move(before));
+  CHECK(changes.changes.created.paths.size() == 10);
+  CHECK(changes.changes.deleted.paths == std::vector<std::string>{"3/4"});
+  CHECK(changes.changes.modified.paths == std::vector<std::string>{"5/6"});
+  CHECK(changes.changes.complete);
+  CHECK(changes.meanwhile.empty());
+  CHECK_FALSE(changes.is_mixed);
+  CHECK(changes.walked.empty());
+  CHECK(changes.readable_bytes == 20 * 500 - 1 + 20 + 5 + 1);
+  REQUIRE(changes.largest.size() == 4);
+  CHECK(changes.largest[0] == std::pair<uint64_t, std::string>(6, "5/6"));
   CHECK(s->quota().usage().files == 20 * 500 - 1 + 10 + 20 + 2);
   CHECK(s.measure().files == s->quota().usage().files);
   CHECK(s.host->totals().indexes == 1);
@@ -75,24 +75,24 @@ TEST_CASE("two writers: each knows what was certainly its own", "[index]") {
 
 TEST_CASE("without an index a workspace walks, and gets an index when it can", "[index]") {
   Followed s;
-  std::vector<std::unique_ptr<Scene>> others;
+  std::vector<std::unique_ptr<Scene>> scenes;
   WorkspaceBefore before = s.before();
   // Other workspaces take the places of all that are not in use; this one is.
   for (uint64_t i = 0; i < s.host->shares()->instances() + 3; i++) {
-    others.push_back(std::make_unique<Scene>());
-    others.back()->workspace.emplace(s.loop, open_directory(others.back()->inside.string()).value(),
-                                     open_directory(others.back()->unfinished.string()).value(),
+    scenes.push_back(std::make_unique<Scene>());
+    scenes.back()->workspace.emplace(s.loop, open_directory(scenes.back()->inside.string()).value(),
+                                     open_directory(scenes.back()->unfinished.string()).value(),
                                      tenants::QuotaLimits{1 << 20, 1000});
-    others.back()->workspace->follow(*s.host);
+    scenes.back()->workspace->follow(*s.host);
   }
   CHECK(s.host->totals().indexes == s.host->shares()->instances());
   Scene::put(s.inside / "new", "x");
   CHECK(s.since(std::move(before)).changes.created.paths == std::vector<std::string>{"new"});
   CHECK(s->is_indexed());
-  Scene& evicted = *others.front();
+  Scene& evicted = *scenes.front();
   CHECK_FALSE(evicted.workspace->is_indexed());
   CHECK(wait_for(s.loop, evicted.workspace->before()).value().log);
-  for (auto& other : others) other->workspace.reset();
+  for (auto& other : scenes) other->workspace.reset();
 }
 
 TEST_CASE("an index that is lost during an execution leaves what the files' times prove", "[index]") {
@@ -102,26 +102,26 @@ TEST_CASE("an index that is lost during an execution leaves what the files' time
   WorkspaceBefore before = s.before();
   REQUIRE(before.log);
   for (int i = 0; i < 250; i++) Scene::put(s.inside / std::to_string(i), "x");
-  const WorkspaceChanges found = s.since(std::move(before));
+  const WorkspaceChanges changes = s.since(std::move(before));
   CHECK_FALSE(s->is_indexed());
   CHECK(s->index()->unusable() == "it contains more than 200 files");
-  CHECK_FALSE(found.changes.complete);
-  CHECK(found.changes.created.paths.size() + found.changes.created.omitted == 250);
-  CHECK(found.changes.modified.paths.empty());
-  CHECK(found.meanwhile.empty());
+  CHECK_FALSE(changes.changes.complete);
+  CHECK(changes.changes.created.paths.size() + changes.changes.created.omitted == 250);
+  CHECK(changes.changes.modified.paths.empty());
+  CHECK(changes.meanwhile.empty());
 }
 
 TEST_CASE("a workspace that closes while it is looked at", "[index]") {
   Followed s({1 << 20, 100'000});
   for (int i = 0; i < 5000; i++) Scene::put(s.inside / std::to_string(i), "x");
   {
-    auto asked = start(s->before());
+    auto request = start(s->before());
     s.loop.run_until([] { return true; });
-    CHECK_FALSE(asked.done());
+    CHECK_FALSE(request.done());
   }
   s.workspace.reset();
   CHECK(s.host->totals().indexes == 0);
-  s.loop.run_until([&] { return s.host->shares()->taken() == 0; });
+  s.loop.run_until([&] { return s.host->shares()->claimed() == 0; });
 }
 
 TEST_CASE("a workspace that outlives the indexes of the daemon walks", "[index]") {

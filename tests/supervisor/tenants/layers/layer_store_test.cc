@@ -38,10 +38,10 @@ struct Folders {
     auto opened = LayerStore::open_to_change(store);
     REQUIRE(opened);
     const Fd source(::open(tree.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    layers::NamedLayer what;
-    what.name = name;
-    what.python = "3.11";
-    return opened->add(what, source.get());
+    layers::NamedLayer layer;
+    layer.name = name;
+    layer.python = "3.11";
+    return opened->add(layer, source.get());
   }
   std::string refusal() const {
     const auto added = add("hostile");
@@ -107,8 +107,8 @@ TEST_CASE("a store lists, finds and removes") {
   REQUIRE(store->remove("same"));
   CHECK(versions_in(folders.store) == 1);
   {
-    const auto held = store->hold(added->hash);
-    REQUIRE(held);
+    const auto reserved = store->hold(added->hash);
+    REQUIRE(reserved);
     const auto refused = store->remove("data");
     REQUIRE_FALSE(refused);
     CHECK(refused.error().what.find("in use") != std::string::npos);
@@ -124,12 +124,12 @@ TEST_CASE("a layer in use stays on disk when its name gets a new version") {
   folders.write("warder_test_a.py", "a = 1\n");
   const auto former = folders.add("data");
   REQUIRE(former);
-  auto held = LayerStore::open(folders.store)->hold(former->hash);
-  REQUIRE(held);
+  auto reserved = LayerStore::open(folders.store)->hold(former->hash);
+  REQUIRE(reserved);
   folders.write("warder_test_a.py", "a = 2\n");
   REQUIRE(folders.add("data"));
   CHECK(versions_in(folders.store) == 2);
-  held->reset();
+  reserved->reset();
   folders.write("warder_test_a.py", "a = 3\n");
   REQUIRE(folders.add("data"));
   CHECK(versions_in(folders.store) == 1);
@@ -143,50 +143,50 @@ TEST_CASE("a changed layer is noticed, and the file is named") {
   REQUIRE(added);
   const auto store = LayerStore::open(folders.store);
   REQUIRE(store->check(added->hash, CheckDepth::quick));
-  REQUIRE(store->check(added->hash, CheckDepth::whole));
-  const std::string version = folders.store + "/" + added->hash, place = version + "/tree/lib/python3/dist-packages/";
-  const auto found = [&](const char* what) {
-    for (const CheckDepth depth : {CheckDepth::quick, CheckDepth::whole}) {
+  REQUIRE(store->check(added->hash, CheckDepth::full));
+  const std::string version = folders.store + "/" + added->hash, slot = version + "/tree/lib/python3/dist-packages/";
+  const auto match = [&](const char* kind) {
+    for (const CheckDepth depth : {CheckDepth::quick, CheckDepth::full}) {
       const auto checked = store->check(added->hash, depth);
       REQUIRE_FALSE(checked);
       CAPTURE(checked.error().what);
-      CHECK(checked.error().what.find(what) != std::string::npos);
+      CHECK(checked.error().what.find(kind) != std::string::npos);
       CHECK(!checked.error().hint.empty());
     }
   };
   SECTION("another byte, and the same size and time") {
-    std::ofstream(place + "warder_test_a.py") << "a = 7\n";
+    std::ofstream(slot + "warder_test_a.py") << "a = 7\n";
     const timespec times[2] = {{315'532'800, 0}, {315'532'800, 0}};
-    REQUIRE(::utimensat(AT_FDCWD, (place + "warder_test_a.py").c_str(), times, 0) == 0);
-    found("warder_test_a.py' was changed");
+    REQUIRE(::utimensat(AT_FDCWD, (slot + "warder_test_a.py").c_str(), times, 0) == 0);
+    match("warder_test_a.py' was changed");
   }
   SECTION("an added file") {
-    std::ofstream(place + "warder_test_c.py") << "";
-    ::chmod((place + "warder_test_c.py").c_str(), 0644);
-    found("warder_test_c.py' was added");
+    std::ofstream(slot + "warder_test_c.py") << "";
+    ::chmod((slot + "warder_test_c.py").c_str(), 0644);
+    match("warder_test_c.py' was added");
   }
   SECTION("a removed file") {
-    fs::remove(place + "warder_test_b.py");
-    found("warder_test_b.py' is missing");
+    fs::remove(slot + "warder_test_b.py");
+    match("warder_test_b.py' is missing");
   }
   SECTION("a link in the place of a file") {
-    fs::remove(place + "warder_test_b.py");
-    fs::create_symlink("/etc/passwd", place + "warder_test_b.py");
-    found("leads out");
+    fs::remove(slot + "warder_test_b.py");
+    fs::create_symlink("/etc/passwd", slot + "warder_test_b.py");
+    match("leads out");
   }
   SECTION("a set-id mode") {
-    ::chmod((place + "warder_test_b.py").c_str(), 04755);
-    found("set-user-id");
+    ::chmod((slot + "warder_test_b.py").c_str(), 04755);
+    match("set-user-id");
   }
   SECTION("a changed manifest") {
     std::ofstream(version + "/manifest.json", std::ios::app) << "\n";
     std::ofstream(version + "/fingerprint") << "";
-    found("manifest was changed");
+    match("manifest was changed");
   }
   SECTION("other inode numbers alone are no change") {
-    fs::rename(place + "warder_test_a.py", place + "x");
-    fs::copy_file(place + "x", place + "warder_test_a.py");
-    fs::remove(place + "x");
+    fs::rename(slot + "warder_test_a.py", slot + "x");
+    fs::copy_file(slot + "x", slot + "warder_test_a.py");
+    fs::remove(slot + "x");
     CHECK(store->check(added->hash, CheckDepth::quick));
 
     const auto fingerprint = [&] {
@@ -204,10 +204,10 @@ TEST_CASE("a changed layer is noticed, and the file is named") {
 
 TEST_CASE("hostile trees are refused, and nothing of them stays") {
   const Folders folders;
-  const std::string place = folders.tree + "/lib/python3/dist-packages/";
+  const std::string location = folders.tree + "/lib/python3/dist-packages/";
   folders.write("warder_test_a.py", "a = 1\n");
   SECTION("a link out") {
-    fs::create_symlink("/etc/shadow", place + "link");
+    fs::create_symlink("/etc/shadow", location + "link");
     CHECK(folders.refusal().find("link' is refused") != std::string::npos);
   }
   SECTION("a folder that is a link") {
@@ -215,11 +215,11 @@ TEST_CASE("hostile trees are refused, and nothing of them stays") {
     CHECK(folders.refusal().find("'share' is refused") != std::string::npos);
   }
   SECTION("set-id modes") {
-    ::chmod((place + "warder_test_a.py").c_str(), 04755);
+    ::chmod((location + "warder_test_a.py").c_str(), 04755);
     CHECK(folders.refusal().find("warder_test_a.py' is refused") != std::string::npos);
   }
   SECTION("a FIFO") {
-    REQUIRE(::mkfifo((place + "pipe").c_str(), 0644) == 0);
+    REQUIRE(::mkfifo((location + "pipe").c_str(), 0644) == 0);
     CHECK(folders.refusal().find("pipe' is refused") != std::string::npos);
   }
   SECTION("a file that runs at every start") {
@@ -233,8 +233,8 @@ TEST_CASE("hostile trees are refused, and nothing of them stays") {
     CHECK(folders.refusal().find("nested deeper") != std::string::npos);
   }
   SECTION("a large file with a hole") {
-    std::ofstream(place + "bomb").flush();
-    REQUIRE(::truncate((place + "bomb").c_str(), 5ll << 30) == 0);
+    std::ofstream(location + "bomb").flush();
+    REQUIRE(::truncate((location + "bomb").c_str(), 5ll << 30) == 0);
     CHECK(folders.refusal().find("at most 4 GiB") != std::string::npos);
   }
   SECTION("a file of /usr") {

@@ -58,10 +58,10 @@ TEST_CASE("a changed manifest has another hash, and a wrong one is refused") {
 
 TEST_CASE("what a layer offers") {
   Manifest manifest;
-  const std::string place = "lib/python3/dist-packages/", node = "share/warder/node_modules/";
+  const std::string location = "lib/python3/dist-packages/", node = "share/warder/node_modules/";
   for (const std::string& path :
-       {place + "numpy/__init__.py", place + "numpy/core/a.so", place + "six.py", place + "_private.py",
-        place + "a-1.dist-info/METADATA", place + "data/table.csv", node + "left-pad/package.json",
+       {location + "numpy/__init__.py", location + "numpy/core/a.so", location + "six.py", location + "_private.py",
+        location + "a-1.dist-info/METADATA", location + "data/table.csv", node + "left-pad/package.json",
         node + "left-pad/node_modules/x/package.json", node + "@a/b/package.json"})
     manifest.entries.push_back({path, EntryKind::file, 0644, 0, std::string(64, '0'), ""});
   const auto offers = layers::offers_of(manifest);

@@ -29,7 +29,7 @@ struct Scene {
     vaults.emplace(loop, [this](const tenants::TenantId&) { return make(); });
     tasks.reserve(8);
   }
-  Task<PiiVaults::Made> make() {
+  Task<PiiVaults::VaultResult> make() {
     openings++;
     co_await decided;
     if (end == End::exception) throw std::runtime_error("no memory");
@@ -70,7 +70,7 @@ TEST_CASE("all callers of one tenant wait for one opening and get the same vault
   scene.decide(End::vault);
   scene.ask("ada");
   REQUIRE(scene.got.size() == 3);
-  for (const auto& one : scene.got) CHECK(one.value() == scene.got[0].value());
+  for (const auto& item : scene.got) CHECK(item.value() == scene.got[0].value());
   CHECK(scene.openings == 1);
 }
 
@@ -80,7 +80,7 @@ TEST_CASE("the error of an opening goes to all its callers, and the next caller 
   scene.ask("ada");
   scene.decide(End::error);
   REQUIRE(scene.got.size() == 2);
-  for (const auto& one : scene.got) CHECK(one.error().code == Code::denied);
+  for (const auto& item : scene.got) CHECK(item.error().code == Code::denied);
   scene.end = End::vault;
   scene.ask("ada");
   REQUIRE(scene.got.size() == 3);
@@ -94,9 +94,9 @@ TEST_CASE("an opening that throws answers its callers, and the next caller opens
   scene.ask("ada");
   scene.decide(End::exception);
   REQUIRE(scene.got.size() == 2);
-  for (const auto& one : scene.got) {
-    CHECK(one.error().code == Code::internal);
-    CHECK(one.error().what.find("vault") != std::string::npos);
+  for (const auto& item : scene.got) {
+    CHECK(item.error().code == Code::internal);
+    CHECK(item.error().what.find("vault") != std::string::npos);
   }
   scene.end = End::vault;
   scene.ask("ada");
@@ -111,7 +111,7 @@ TEST_CASE("the callers of an opening that is destroyed get an error", "[pii_vaul
   scene.vaults.reset();
   scene.turn();
   REQUIRE(scene.got.size() == 2);
-  for (const auto& one : scene.got) CHECK(one.error().code == Code::internal);
+  for (const auto& item : scene.got) CHECK(item.error().code == Code::internal);
 }
 
 TEST_CASE("a caller that asks again at once waits for the next opening", "[pii_vaults]") {

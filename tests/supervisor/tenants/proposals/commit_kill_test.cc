@@ -113,7 +113,7 @@ Proposal loaded(StagedScene& scene) {
 }  // namespace
 
 TEST_CASE("a commit that is killed before any step is completed or did not begin; an undo, too", "[staging][kill]") {
-  unsigned kills = 0, completed = 0, not_begun = 0;
+  unsigned kills = 0, completed = 0, not_started = 0;
   for (unsigned seed = 1; seed <= 10; seed++) {
     for (unsigned at = 1;; at++) {
       RandomScene scene(seed);
@@ -132,7 +132,7 @@ TEST_CASE("a commit that is killed before any step is completed or did not begin
       } else {
         REQUIRE(proposal.state == ProposalState::open);
         REQUIRE(picture(scene.workspace, WithTimes::yes) == scene.before);
-        not_begun++;
+        not_started++;
         REQUIRE(scene.commit().is_committed);  // the proposal is as good as before
       }
       REQUIRE(picture(scene.workspace) == scene.merged);
@@ -151,7 +151,7 @@ TEST_CASE("a commit that is killed before any step is completed or did not begin
       kills++;
     }
   }
-  WARN("killed " << kills << " commits: " << completed << " were completed, " << not_begun << " had not begun");
+  WARN("killed " << kills << " commits: " << completed << " were completed, " << not_started << " had not begun");
   CHECK(kills > 80);
 }
 
@@ -161,8 +161,8 @@ TEST_CASE("recovery that is killed is recovered as well", "[staging][kill]") {
     if (!scene.is_possible) return;
     const auto commit = [&](const CommitHooks& hooks) { return scene.open().commit({}, hooks).has_value(); };
     if (run_killed(at, commit) != Ended::killed) return;
-    for (unsigned again = 1; again <= 3; again++)
-      run_killed(again, [&](const CommitHooks& hooks) { return scene.open().load(hooks).has_value(); });
+    for (unsigned retry = 1; retry <= 3; retry++)
+      run_killed(retry, [&](const CommitHooks& hooks) { return scene.open().load(hooks).has_value(); });
     const bool has_journal = fs::exists(scene.folder() / "journal.1");
     REQUIRE(loaded(scene).state == (has_journal ? ProposalState::committed : ProposalState::open));
     REQUIRE((has_journal ? picture(scene.workspace) == scene.merged

@@ -213,9 +213,9 @@ TEST_CASE("a step that the disk refuses takes all steps back", "[staging][hostil
   REQUIRE(scene.commit().is_committed);
   CHECK(picture(scene.workspace) == scene.merged);
   REQUIRE(set_immutable(FS_IMMUTABLE_FL));
-  const auto kept = scene.open().undo();
+  const auto saved = scene.open().undo();
   REQUIRE(set_immutable(0));
-  CHECK_FALSE(kept);
+  CHECK_FALSE(saved);
   CHECK(picture(scene.workspace) == scene.merged);
   CHECK(scene.undo().is_undone);
   CHECK(picture(scene.workspace) == before);
@@ -225,8 +225,8 @@ TEST_CASE("a commit of a daemon that ends is completed by the next one", "[stagi
   SmallScene scene;
   if (!scene.is_possible) return;
   CommitHooks hooks;
-  unsigned asked = 0;
-  hooks.must_stop = [&] { return ++asked > 2; };
+  unsigned requested = 0;
+  hooks.must_stop = [&] { return ++requested > 2; };
   const auto report = scene.open().commit({}, hooks);
   REQUIRE_FALSE(report);
   CHECK(report.error().code == Code::unavailable);

@@ -108,7 +108,7 @@ TEST_CASE("where not all changes of others are known, the times of files decide"
   StagedScene scene;
   put(scene.workspace / "early", "old");
   next_file_time();
-  const int64_t begun = tenants::coarse_now_ns();
+  const int64_t start = tenants::coarse_now_ns();
   put(scene.workspace / "late", "old");
   if (!scene.run([] {
         put("early", "new");
@@ -117,7 +117,7 @@ TEST_CASE("where not all changes of others are known, the times of files decide"
     return;
   tenants::Changes changes;
   changes.modified.omitted = 5;
-  auto settled = scene.open().settle({}, {changes, begun}, 1, 1);
+  auto settled = scene.open().settle({}, {changes, start}, 1, 1);
   REQUIRE(settled);
   CHECK(shown_conflicts(settled->conflicts) == "late: another program changed it while this one ran\n");
 }

@@ -21,9 +21,9 @@ struct Tenants {
   }
   InterruptedCommits complete() const {
     const Fd folder = open_directory(temp.path().string()).value();
-    auto found = complete_interrupted_commits(folder.get());
-    REQUIRE(found);
-    return *std::move(found);
+    auto match = complete_interrupted_commits(folder.get());
+    REQUIRE(match);
+    return *std::move(match);
   }
 };
 
@@ -53,16 +53,16 @@ struct ThreeFiles : StagedScene {
 
 TEST_CASE("every workspace that a killed daemon left between two states is completed", "[staging][kill]") {
   const Tenants tenants;
-  ThreeFiles committed, undone, whole, removed;
+  ThreeFiles committed, undone, full, removed;
   if (!committed.is_possible) return;
   committed.kill_commit();
   tenants.take(committed, "alice");
   REQUIRE(undone.commit().is_committed);
   undone.kill_while_mixed([&](const CommitHooks& hooks) { return undone.open().undo(hooks).has_value(); });
   tenants.take(undone, "alice/workspaces/work");
-  REQUIRE(whole.commit().is_committed);
-  const std::string before = picture(whole.staging, WithTimes::yes);
-  tenants.take(whole, "bob");
+  REQUIRE(full.commit().is_committed);
+  const std::string before = picture(full.staging, WithTimes::yes);
+  tenants.take(full, "bob");
   removed.kill_commit();
   const std::string mixed = picture(removed.workspace);
   tenants.take(removed, ".removed");  // no tenant's name
@@ -92,8 +92,8 @@ TEST_CASE("damaged records and strange folders stop no completion", "[staging][k
   fs::create_directories(tenants.at("e/workspace"));
   put(tenants.at("e/workspaces/w"), "a file");
 
-  const InterruptedCommits found = tenants.complete();
-  CHECK(found.completed == 1);
+  const InterruptedCommits commits = tenants.complete();
+  CHECK(commits.completed == 1);
   CHECK(picture(tenants.at("a/workspace")) == damaged.merged);  // though the proposal can only be discarded
   CHECK(picture(tenants.at("b/workspace")) == other.before);
   CHECK(picture(tenants.at("c/workspace")) == good.merged);

@@ -72,31 +72,31 @@ struct StoreScene : StagedScene {
 TEST_CASE("a proposal is listed, compared, committed and undone", "[staging][store]") {
   StoreScene scene;
   put(scene.workspace / "file", "old\n");
-  const auto made = scene.propose([] { put("file", "new\n"); });
-  if (!made) return;
-  CHECK(made->state == ProposalState::open);
-  CHECK(is_proposal_id(made->id));
-  CHECK(made->about.execution == "e7");
+  const auto created = scene.propose([] { put("file", "new\n"); });
+  if (!created) return;
+  CHECK(created->state == ProposalState::open);
+  CHECK(is_proposal_id(created->id));
+  CHECK(created->about.execution == "e7");
   REQUIRE(scene.store->list().size() == 1);
-  CHECK(scene.store->find(made->id)->recorded_ms == scene.now_ms);
-  CHECK(std::abs(scene.store->find(made->id)->settled_ms - system_now_ms()) < 60'000);
+  CHECK(scene.store->find(created->id)->recorded_ms == scene.now_ms);
+  CHECK(std::abs(scene.store->find(created->id)->settled_ms - system_now_ms()) < 60'000);
   CHECK(scene.store->usage().bytes >= 4);
-  const auto diff = wait_in(scene.loop, scene.store->diff(made->id, 1000));
+  const auto diff = wait_in(scene.loop, scene.store->diff(created->id, 1000));
   REQUIRE(diff);
   CHECK(diff->find("-old\n+new\n") != diff->npos);
-  const CommitReport report = scene.commit_of(made->id);
+  const CommitReport report = scene.commit_of(created->id);
   CHECK(report.is_committed);
   CHECK(get(scene.workspace / "file") == "new\n");
-  CHECK(scene.store->find(made->id)->state == ProposalState::committed);
-  CHECK_FALSE(wait_in(scene.loop, scene.store->commit(made->id, {})));
-  CHECK_FALSE(wait_in(scene.loop, scene.store->discard(made->id)));
-  const auto undone = wait_in(scene.loop, scene.store->undo(made->id));
+  CHECK(scene.store->find(created->id)->state == ProposalState::committed);
+  CHECK_FALSE(wait_in(scene.loop, scene.store->commit(created->id, {})));
+  CHECK_FALSE(wait_in(scene.loop, scene.store->discard(created->id)));
+  const auto undone = wait_in(scene.loop, scene.store->undo(created->id));
   REQUIRE(undone);
   CHECK(undone->is_undone);
   CHECK(get(scene.workspace / "file") == "old\n");
-  CHECK(scene.store->find(made->id)->state == ProposalState::undone);
-  CHECK_FALSE(fs::exists(scene.staging / made->id));
-  CHECK_FALSE(wait_in(scene.loop, scene.store->undo(made->id)));
+  CHECK(scene.store->find(created->id)->state == ProposalState::undone);
+  CHECK_FALSE(fs::exists(scene.staging / created->id));
+  CHECK_FALSE(wait_in(scene.loop, scene.store->undo(created->id)));
   CHECK(scene.store->list().empty());
   CHECK(scene.store->usage().bytes == 0);
   CHECK(scene.store->counters().commits == 1);
@@ -120,16 +120,16 @@ TEST_CASE("an execution without changes, a dropped one and a discarded proposal 
   wait_in(scene.loop, scene.store->drop(std::move(dropped)));
   CHECK_FALSE(fs::exists(scene.staging / id));
   CHECK(scene.store->running() == 0);
-  const auto made = scene.propose([] { put("file", "new"); });
-  const auto discarded = wait_in(scene.loop, scene.store->discard(made->id));
+  const auto created = scene.propose([] { put("file", "new"); });
+  const auto discarded = wait_in(scene.loop, scene.store->discard(created->id));
   REQUIRE(discarded);
   CHECK(discarded->state == ProposalState::discarded);
-  CHECK(scene.store->find(made->id)->state == ProposalState::discarded);
-  CHECK_FALSE(fs::exists(scene.staging / made->id));
+  CHECK(scene.store->find(created->id)->state == ProposalState::discarded);
+  CHECK_FALSE(fs::exists(scene.staging / created->id));
   CHECK_FALSE(fs::exists(scene.workspace / "file"));
-  const auto again = wait_in(scene.loop, scene.store->commit(made->id, {}));
-  REQUIRE_FALSE(again);
-  CHECK(again.error().what == "proposal " + made->id + " is discarded");
+  const auto wait = wait_in(scene.loop, scene.store->commit(created->id, {}));
+  REQUIRE_FALSE(wait);
+  CHECK(wait.error().what == "proposal " + created->id + " is discarded");
 }
 
 TEST_CASE("ids that are no proposal of this workspace are not found", "[staging][store][hostile]") {
@@ -137,10 +137,10 @@ TEST_CASE("ids that are no proposal of this workspace are not found", "[staging]
   fs::create_directories(scene.staging / "p00000000000000aa");
   for (const std::string& id :
        {std::string("p00000000000000aa"), std::string("../workspace"), std::string(), std::string("p\x1B[2J")}) {
-    const auto found = scene.store->find(id);
-    REQUIRE_FALSE(found);
-    CHECK(found.error().code == Code::not_found);
-    CHECK_FALSE(found.error().hint.empty());
+    const auto it = scene.store->find(id);
+    REQUIRE_FALSE(it);
+    CHECK(it.error().code == Code::not_found);
+    CHECK_FALSE(it.error().hint.empty());
     CHECK(wait_in(scene.loop, scene.store->commit(id, {})).error().code == Code::not_found);
     CHECK(wait_in(scene.loop, scene.store->undo(id)).error().code == Code::not_found);
     CHECK(wait_in(scene.loop, scene.store->discard(id)).error().code == Code::not_found);
@@ -173,17 +173,17 @@ TEST_CASE("a restart keeps proposals and undo stores, and removes what is unfini
 
 TEST_CASE("a damaged proposal is listed and can only be discarded", "[staging][store][hostile]") {
   StoreScene scene;
-  const auto made = scene.propose([] { put("file", "new"); });
-  if (!made) return;
-  put(scene.staging / made->id / "journal.1", "garbage");
+  const auto created = scene.propose([] { put("file", "new"); });
+  if (!created) return;
+  put(scene.staging / created->id / "journal.1", "garbage");
   scene.reopen();
-  const auto found = scene.store->find(made->id);
-  REQUIRE(found);
-  CHECK(found->state == ProposalState::damaged);
-  CHECK(found->problem.find("damaged") != std::string::npos);
-  CHECK_FALSE(wait_in(scene.loop, scene.store->commit(made->id, {})));
-  CHECK(wait_in(scene.loop, scene.store->discard(made->id)));
-  CHECK_FALSE(fs::exists(scene.staging / made->id));
+  const auto it = scene.store->find(created->id);
+  REQUIRE(it);
+  CHECK(it->state == ProposalState::damaged);
+  CHECK(it->problem.find("damaged") != std::string::npos);
+  CHECK_FALSE(wait_in(scene.loop, scene.store->commit(created->id, {})));
+  CHECK(wait_in(scene.loop, scene.store->discard(created->id)));
+  CHECK_FALSE(fs::exists(scene.staging / created->id));
 }
 
 TEST_CASE("the rules bound open proposals, bytes, undo stores and time", "[staging][store]") {
@@ -228,16 +228,16 @@ TEST_CASE("the rules bound open proposals, bytes, undo stores and time", "[stagi
 TEST_CASE("a cancelled call runs to its end, and calls at the same time come one after the other", "[staging][store]") {
   StoreScene scene;
   put(scene.workspace / "file", "old");
-  const auto one = scene.propose([] { put("file", "one"); });
-  if (!one) return;
+  const auto item = scene.propose([] { put("file", "one"); });
+  if (!item) return;
   const auto two = scene.propose([] { put("file", "two"); });
   {
-    auto cancelled = start(scene.store->commit(one->id, {}));
+    auto cancelled = start(scene.store->commit(item->id, {}));
     REQUIRE_FALSE(cancelled.done());
   }
   auto second = start(scene.store->commit(two->id, {}));
   scene.loop.run_until([&] { return second.done(); });
-  CHECK(scene.store->find(one->id)->state == ProposalState::committed);
+  CHECK(scene.store->find(item->id)->state == ProposalState::committed);
   CHECK(scene.store->find(two->id)->state == ProposalState::open);
   CHECK(scene.store->counters().conflicts == 1);
   CHECK(get(scene.workspace / "file") == "one");
@@ -247,24 +247,24 @@ TEST_CASE("folders are made ahead, private, and each is used once", "[staging][s
   StoreScene scene;
   const StagingFolder first = scene.begin();
   scene.loop.run_until([&] { return scene.folders() == 3; });  // two spares
-  auto begun = start(scene.store->begin());
+  auto started = start(scene.store->begin());
   for (const char* name : {"u", "w"}) {
     struct stat info;
     REQUIRE(::fstatat(first.directory.get(), name, &info, 0) == 0);
     CHECK((info.st_mode & 07777) == 0700);
   }
-  scene.loop.run_until([&] { return begun.done(); });
+  scene.loop.run_until([&] { return started.done(); });
   CHECK(scene.store->running() == 2);
-  CHECK(first.begun_ns > 0);
+  CHECK(first.started_ns > 0);
 }
 
 TEST_CASE("no commit waits for the disk on the loop", "[staging][store]") {
   StoreScene scene;
-  const auto made = scene.propose([] { put("file", "new"); });
-  if (!made) return;
+  const auto created = scene.propose([] { put("file", "new"); });
+  if (!created) return;
   const uint64_t before = durable::calls_on_loop();
-  CHECK(scene.commit_of(made->id).is_committed);
-  CHECK(wait_in(scene.loop, scene.store->undo(made->id))->is_undone);
+  CHECK(scene.commit_of(created->id).is_committed);
+  CHECK(wait_in(scene.loop, scene.store->undo(created->id))->is_undone);
   CHECK(durable::calls_on_loop() == before);
   CHECK(durable::calls() > 0);
 }

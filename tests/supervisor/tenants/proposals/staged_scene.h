@@ -44,15 +44,15 @@ inline std::string picture(const std::filesystem::path& root, WithTimes times = 
           below.empty() ? entry.path().filename().string() : below + "/" + entry.path().filename().string();
       struct stat info;
       if (::lstat(entry.path().c_str(), &info) < 0) continue;
-      std::ostringstream shown;
-      shown << std::oct << (S_ISLNK(info.st_mode) ? S_IFLNK : info.st_mode) << std::dec;
-      if (S_ISREG(info.st_mode)) shown << " " << get(entry.path());
-      if (S_ISLNK(info.st_mode)) shown << " -> " << std::filesystem::read_symlink(entry.path()).string();
+      std::ostringstream display;
+      display << std::oct << (S_ISLNK(info.st_mode) ? S_IFLNK : info.st_mode) << std::dec;
+      if (S_ISREG(info.st_mode)) display << " " << get(entry.path());
+      if (S_ISLNK(info.st_mode)) display << " -> " << std::filesystem::read_symlink(entry.path()).string();
       char marks[1024];
       const ssize_t size = ::llistxattr(entry.path().c_str(), marks, sizeof marks);
-      if (size > 0) shown << " marks " << std::string(marks, static_cast<size_t>(size));
-      if (times == WithTimes::yes) shown << " at " << info.st_mtim.tv_sec << "." << info.st_mtim.tv_nsec;
-      entries[name] = shown.str();
+      if (size > 0) display << " marks " << std::string(marks, static_cast<size_t>(size));
+      if (times == WithTimes::yes) display << " at " << info.st_mtim.tv_sec << "." << info.st_mtim.tv_nsec;
+      entries[name] = display.str();
       if (S_ISDIR(info.st_mode)) read(name);
     }
   };
@@ -63,7 +63,7 @@ inline std::string picture(const std::filesystem::path& root, WithTimes times = 
     entries["."] = std::to_string(info.st_mtim.tv_sec) + "." + std::to_string(info.st_mtim.tv_nsec);
   }
   std::string text;
-  for (const auto& [name, shown] : entries) text += name + " " + shown + "\n";
+  for (const auto& [name, displayed] : entries) text += name + " " + displayed + "\n";
   return text;
 }
 
@@ -100,8 +100,8 @@ struct StagedScene {
     return run_in(folder(number), program);
   }
   // The same for the folder that a store has made.
-  bool run_in(const std::filesystem::path& place, const std::function<void()>& program) {
-    const std::filesystem::path view = temp.path() / "view", shown = temp.path() / "shown";
+  bool run_in(const std::filesystem::path& location, const std::function<void()>& program) {
+    const std::filesystem::path view = temp.path() / "view", displayed = temp.path() / "shown";
     std::filesystem::create_directories(view);
     const uid_t uid = ::geteuid();
     const gid_t gid = ::getegid();
@@ -114,11 +114,11 @@ struct StagedScene {
       write_text("/proc/self/gid_map", "0 " + std::to_string(gid) + " 1");
       const std::string options =
           "userxattr,volatile,redirect_dir=nofollow,metacopy=off,index=off,lowerdir=" + workspace.string() +
-          ",upperdir=" + (place / "u").string() + ",workdir=" + (place / "w").string();
+          ",upperdir=" + (location / "u").string() + ",workdir=" + (location / "w").string();
       if (::mount("overlay", view.c_str(), "overlay", MS_NOSUID | MS_NODEV, options.c_str()) < 0) ::_exit(77);
       if (::chdir(view.c_str()) < 0) ::_exit(71);
       program();
-      put(shown, picture("."));
+      put(displayed, picture("."));
       ::_exit(0);
     }
     int status = 0;
@@ -129,7 +129,7 @@ struct StagedScene {
       return false;
     }
     REQUIRE(WEXITSTATUS(status) == 0);
-    merged = get(shown);
+    merged = get(displayed);
     return true;
   }
 
@@ -189,6 +189,6 @@ inline std::string paths_of(const proposals::StagedFiles::List& list) {
 }
 inline std::string shown_conflicts(const proposals::PathConflicts& conflicts) {
   std::string text;
-  for (const auto& one : conflicts.listed) text += one.path + ": " + one.why + "\n";
+  for (const auto& item : conflicts.listed) text += item.path + ": " + item.why + "\n";
   return text;
 }

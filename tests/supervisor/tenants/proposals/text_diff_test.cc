@@ -175,7 +175,7 @@ TEST_CASE("the diff of ordinary text is applied by patch and git", "[diff]") {
   CHECK(text.find("old mode 100644\nnew mode 100755\n") != text.npos);
   const fs::path patch = scene.temp.path() / "diff.patch";
   put(patch, text);
-  const std::string wanted = [&] {
+  const std::string requested = [&] {
     std::string merged = scene.merged;  // without the binary file, which is one line of the diff
     const size_t at = merged.find("binary 100644");
     return merged.erase(at, merged.find('\n', at) + 1 - at);
@@ -190,7 +190,7 @@ TEST_CASE("the diff of ordinary text is applied by patch and git", "[diff]") {
     fs::copy(scene.workspace, copy, fs::copy_options::recursive);
     INFO(tool);
     CHECK(command(copy, tool + patch.string()));
-    CHECK(picture(copy) == wanted);
+    CHECK(picture(copy) == requested);
   }
   REQUIRE(scene.commit().is_committed);
   CHECK(diff_of(scene) == text);  // also afterwards
@@ -227,11 +227,11 @@ TEST_CASE("git's own data is counted, and all that makes git run a program is sh
   StagedScene scene;
   const std::vector<std::string> hidden = {
       "index", "HEAD", "logs/HEAD", "refs/heads/main", "objects/ab/cd01", "objects/pack/pack-1.idx", "COMMIT_EDITMSG"};
-  const std::vector<std::string> shown = {"hooks/post-checkout",     "config",      "config.worktree",
-                                          "info/attributes",         "commondir",   "x/hooks/pre-push",
-                                          "objects/info/alternates", "objects/evil"};
+  const std::vector<std::string> visible = {"hooks/post-checkout",     "config",      "config.worktree",
+                                            "info/attributes",         "commondir",   "x/hooks/pre-push",
+                                            "objects/info/alternates", "objects/evil"};
   if (!scene.run([&] {
-        for (const auto* names : {&hidden, &shown})
+        for (const auto* names : {&hidden, &visible})
           for (const std::string& name : *names) {
             const fs::path file = "src/.git/" + name;
             fs::create_directories(file.parent_path());
@@ -242,7 +242,7 @@ TEST_CASE("git's own data is counted, and all that makes git run a program is sh
   scene.settle();
   const std::string diff = diff_of(scene);
   for (const std::string& name : hidden) CHECK(diff.find("secret of " + name) == diff.npos);
-  for (const std::string& name : shown) CHECK(diff.find("+secret of " + name) != diff.npos);
+  for (const std::string& name : visible) CHECK(diff.find("+secret of " + name) != diff.npos);
   CHECK(diff.find("# 7 files of git's own are not shown") != diff.npos);
 }
 

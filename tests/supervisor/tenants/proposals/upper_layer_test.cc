@@ -203,8 +203,9 @@ TEST_CASE("fifty thousand whiteouts are fifty thousand removals", "[staging][hos
   StagedScene scene;
   fs::create_directories(scene.workspace / "many");
   for (int i = 0; i < 50'000; i++) {
-    const Fd made(::open((scene.workspace / "many" / std::to_string(i)).c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-    REQUIRE(made);
+    const Fd created(
+        ::open((scene.workspace / "many" / std::to_string(i)).c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    REQUIRE(created);
   }
   put(scene.workspace / "many/stays", "text");
   if (!scene.run([] {

@@ -21,8 +21,8 @@ Result<Json> search(const catalog::Catalog& catalog, const Json& arguments) {
 Result<Json> search_tools(const catalog::Catalog& catalog, const Json& arguments, Json&) {
   return search(catalog, arguments);
 }
-Result<Json> get_tool_definition(const catalog::Catalog& catalog, const Json& arguments, Json& meant) {
-  return tools::get_tool_definition(catalog, arguments, nullptr, &meant);
+Result<Json> get_tool_definition(const catalog::Catalog& catalog, const Json& arguments, Json& intended) {
+  return tools::get_tool_definition(catalog, arguments, nullptr, &intended);
 }
 Result<Json> list_tool_categories(const catalog::Catalog& catalog, const Json& arguments, Json&) {
   return tools::list_tool_categories(catalog, arguments);
@@ -57,24 +57,24 @@ struct CatalogClient : Library {
   }
 
   Json ok(Tool* tool, const Json& arguments) const {
-    Json meant;
-    auto answer = tool(*made, arguments, meant);
+    Json intended;
+    auto answer = tool(*produced, arguments, intended);
     INFO((answer ? "" : answer.error().what));
     REQUIRE(answer);
-    CHECK(meant.is_null());
+    CHECK(intended.is_null());
     return *answer;
   }
   // The members of the error that agents get, and the tools that they may have meant.
   Json error(Tool* tool, const Json& arguments, std::string_view code) const {
-    Json meant;
-    const mcp::ToolResult result = tools::answer_for_agent(tool(*made, arguments, meant));
+    Json intended;
+    const mcp::ToolResult result = tools::answer_for_agent(tool(*produced, arguments, intended));
     REQUIRE(result.structured);
     INFO(result.structured->dump());
     CHECK(result.is_error);
     CHECK((*result.structured)["success"] == false);
     CHECK((*result.structured)["code"] == std::string(code));
     Json all = *result.structured;
-    if (!meant.is_null()) all.update(meant);
+    if (!intended.is_null()) all.update(intended);
     return all;
   }
   Json search(const Json& arguments) const { return ok(search_tools, arguments); }
@@ -112,14 +112,14 @@ TEST_CASE("later results are told shortly", "[discovery]") {
 
 TEST_CASE("search_tools tells as much as it is asked for", "[discovery]") {
   CatalogClient client;
-  auto one = [&](const char* query, const char* level) {
+  auto item = [&](const char* query, const char* level) {
     return client.search({{"query", query}, {"detail_level", level}, {"server", "widgets"}})["tools"][0];
   };
-  CHECK(one("widget_0", "brief").dump() ==
+  CHECK(item("widget_0", "brief").dump() ==
         R"({"name":"widget_0","mcp_server":"widgets","signature":"widget_0(angle: float) -> dict"})");
-  CHECK(one("widget_1", "summary")["description"].get<std::string>().size() < 400);
-  CHECK(one("widget_1", "full")["description"].get<std::string>().size() == 5000);
-  auto full = one("widget_0", "full");
+  CHECK(item("widget_1", "summary")["description"].get<std::string>().size() < 400);
+  CHECK(item("widget_1", "full")["description"].get<std::string>().size() == 5000);
+  auto full = item("widget_0", "full");
   CHECK(keys(full) == Names{"name", "category", "description", "mcp_server", "functions", "use_cases", "inputSchema",
                             "outputSchema", "annotations", "tags", "signature"});
   auto seed = client.search({{"query", "dos"}, {"detail_level", "full"}, {"server", "mcp_tools"}})["tools"][0];
@@ -238,10 +238,10 @@ TEST_CASE("list_tool_categories stays small, whatever there is", "[discovery]") 
 
 TEST_CASE("what is perhaps meant is said of a tool and of a server", "[discovery]") {
   CatalogClient client;
-  CHECK(catalog::did_you_mean(*client.made, "stor_memory", "") == "did you mean 'store_memory'?");
-  CHECK(catalog::did_you_mean(*client.made, "", "widgts") == "did you mean 'widgets'?");
-  CHECK(catalog::did_you_mean(*client.made, "widget0", "widgts") == "did you mean 'widgets__widget_0'?");
-  CHECK(catalog::did_you_mean(*client.made, "", "qqqqqqq").empty());
+  CHECK(catalog::did_you_mean(*client.produced, "stor_memory", "") == "did you mean 'store_memory'?");
+  CHECK(catalog::did_you_mean(*client.produced, "", "widgts") == "did you mean 'widgets'?");
+  CHECK(catalog::did_you_mean(*client.produced, "widget0", "widgts") == "did you mean 'widgets__widget_0'?");
+  CHECK(catalog::did_you_mean(*client.produced, "", "qqqqqqq").empty());
 }
 
 TEST_CASE("the discovery tools name what is wrong with their arguments", "[discovery]") {
@@ -266,14 +266,14 @@ TEST_CASE("the discovery tools name what is wrong with their arguments", "[disco
 TEST_CASE("an empty catalogue answers, and says how tools come", "[discovery]") {
   using Catch::Contains;
   Library empty;
-  const auto& made = empty.load();
-  const Json found = *search(made, {{"query", "x"}}), counted = *tools::list_tool_categories(made, Json::object());
+  const auto& result = empty.load();
+  const Json found = *search(result, {{"query", "x"}}), counted = *tools::list_tool_categories(result, Json::object());
   CHECK(found["count"] == 0);
   CHECK(found["tools"] == Json::array());
   CHECK(counted["total_tools"] == 0);
   for (const Json& answer : {found, counted})
     CHECK_THAT(answer["hint"].get<std::string>(), Contains("an administrator adds servers"));
-  const auto unknown = tools::get_tool_definition(made, {{"tool_name", "x"}});
+  const auto unknown = tools::get_tool_definition(result, {{"tool_name", "x"}});
   REQUIRE_FALSE(unknown);
   CHECK(unknown.error().code == Code::not_found);
   CHECK_THAT(unknown.error().hint, Contains("an administrator adds servers"));
@@ -291,8 +291,10 @@ TEST_CASE("a tool that cannot be called is marked, and stands last", "[discovery
   builder.call_only_servers({});
   while (!builder.step(std::chrono::seconds(1))) {
   }
-  const auto made = builder.take();
-  auto search_for = [&](const char* query, int limit) { return *search(*made, {{"query", query}, {"limit", limit}}); };
+  const auto result = builder.take();
+  auto search_for = [&](const char* query, int limit) {
+    return *search(*result, {{"query", query}, {"limit", limit}});
+  };
   // Keys of tools that can be called are as before.
   CHECK(keys(search_for("send", 1)["tools"][0]) == Names{"name", "category", "description", "mcp_server", "signature"});
   const Json named = search_for("send_message", 3);
@@ -305,15 +307,15 @@ TEST_CASE("a tool that cannot be called is marked, and stands last", "[discovery
   CHECK(search_for("send_message", 1)["tools"][0]["mcp_server"] == "ours");
   CHECK_FALSE(search_for("send an email", 3)["tools"].dump().find("send_message") != std::string::npos);
   CHECK(search_for("send an email", 50)["tools"][9]["name"] == "send_message");
-  const Json defined = *tools::get_tool_definition(*made, {{"tool_name", "send_message"}});
+  const Json defined = *tools::get_tool_definition(*result, {{"tool_name", "send_message"}});
   CHECK(defined["callable"] == false);
   CHECK_FALSE(defined.contains("import"));
   CHECK_THAT(defined["hint"].get<std::string>(), Contains("from your client"));
-  CHECK_FALSE((*tools::get_tool_definition(*made, {{"tool_name", "send_1"}})).contains("callable"));
-  const Json counted = *tools::list_tool_categories(*made, Json::object());
+  CHECK_FALSE((*tools::get_tool_definition(*result, {{"tool_name", "send_1"}})).contains("callable"));
+  const Json counted = *tools::list_tool_categories(*result, Json::object());
   CHECK(counted["total_tools"] == 10);
   CHECK(counted["callable_tools"] == 9);
-  CHECK((*tools::list_tools(*made, Json::object())).back() == "mail__send_message");
+  CHECK((*tools::list_tools(*result, Json::object())).back() == "mail__send_message");
 }
 
 TEST_CASE("the discovery tools' definitions work in every client and stay small", "[discovery]") {
@@ -347,7 +349,7 @@ TEST_CASE("the catalogue follows its folder", "[discovery]") {
     return names() == expected;
   };
   CHECK(names() == Names{"one"});
-  const auto kept = discovery->current();
+  const auto saved = discovery->current();
 
   library.put("new/folder/b.json", Json{{"tools", {{{"name", "two"}}}}});
   CHECK(becomes({"one", "two"}));
@@ -356,7 +358,7 @@ TEST_CASE("the catalogue follows its folder", "[discovery]") {
   library.put("a.json", "broken");
   CHECK(becomes({"three"}));
   CHECK(discovery->current()->problem_count() == 1);
-  CHECK(kept->tool(0).name == "one");  // who still holds the old one reads on
+  CHECK(saved->tool(0).name == "one");  // who still holds the old one reads on
 
   std::filesystem::remove_all(library.temp.path());
   auto reload = [](discovery::Discovery& of, bool& done) -> Task<> {

@@ -53,10 +53,10 @@ struct SlowVaults {
   std::vector<std::shared_ptr<Event>> may_end;
   privacy::PiiVaults vaults{loop, [this](tenants::TenantId tenant) { return make(std::move(tenant)); }};
 
-  Task<privacy::PiiVaults::Made> make(tenants::TenantId) {
+  Task<privacy::PiiVaults::VaultResult> make(tenants::TenantId) {
     openings++;
-    const auto held = may_end.emplace_back(std::make_shared<Event>());
-    co_await *held;
+    const auto reserved = may_end.emplace_back(std::make_shared<Event>());
+    co_await *reserved;
     if (is_broken) co_return fail(Code::denied, "sealed with another key");
     co_return std::make_shared<policies::MemoryVault>();
   }
@@ -64,16 +64,16 @@ struct SlowVaults {
     return start(vaults.of({tenant}, kRules.lifetime));
   }
   void end_openings() {
-    for (const auto& one : std::exchange(may_end, {})) one->fire();
+    for (const auto& item : std::exchange(may_end, {})) item->fire();
   }
-  Result<privacy::PiiVaults::VaultPtr> answer(Started<Result<privacy::PiiVaults::VaultPtr>>& asked) {
-    REQUIRE(asked.done());
+  Result<privacy::PiiVaults::VaultPtr> answer(Started<Result<privacy::PiiVaults::VaultPtr>>& request) {
+    REQUIRE(request.done());
     auto collect =
         [](Started<Result<privacy::PiiVaults::VaultPtr>>& from) -> Task<Result<privacy::PiiVaults::VaultPtr>> {
       auto vault = co_await from;
       co_return vault;
     };
-    return result_of(loop, collect(asked));
+    return result_of(loop, collect(request));
   }
 };
 
@@ -156,17 +156,17 @@ TEST_CASE("no tenant restores another's tokens", "[pii]") {
 }
 
 TEST_CASE("another kind of vault takes the place of the one in memory", "[pii]") {
-  std::vector<std::string> made;
+  std::vector<std::string> created;
   Loop loop;
-  privacy::PiiVaults vaults(loop, [&](tenants::TenantId tenant) -> Task<privacy::PiiVaults::Made> {
-    made.push_back(tenant.text());
-    const policies::VaultLimits one{1, 1 << 20, std::chrono::seconds(60)};
-    co_return std::make_shared<policies::MemoryVault>(one);
+  privacy::PiiVaults vaults(loop, [&](tenants::TenantId tenant) -> Task<privacy::PiiVaults::VaultResult> {
+    created.push_back(tenant.text());
+    const policies::VaultLimits limits{1, 1 << 20, std::chrono::seconds(60)};
+    co_return std::make_shared<policies::MemoryVault>(limits);
   });
   ok(sanitize(of(vaults, "acme"), kRules, {{"text", "a@b.co"}}));
   auto full = error(sanitize(of(vaults, "acme"), kRules, {{"text", "c@d.co"}}), "exhausted");
   CHECK(full["rule"] == "pii.vault");
-  CHECK(made == std::vector<std::string>{"acme"});
+  CHECK(created == std::vector<std::string>{"acme"});
 }
 
 TEST_CASE("the tools for personal data name what is wrong with their arguments", "[pii]") {
@@ -196,24 +196,24 @@ TEST_CASE("the definitions of the tools for personal data work in every client a
 
 TEST_CASE("jailed code gets tokens with what they stand for, and no more unless the policy says so", "[pii]") {
   policies::MemoryVault vault;
-  const std::string known = ok(sanitize(vault, kRules, {{"text", "grace@navy.mil"}}))["sanitized_text"];
-  auto answer = tokenize(vault, kRules, {{"text", "mail a@b.co, not " + known}});
+  const std::string name = ok(sanitize(vault, kRules, {{"text", "grace@navy.mil"}}))["sanitized_text"];
+  auto answer = tokenize(vault, kRules, {{"text", "mail a@b.co, not " + name}});
   REQUIRE(answer);
   const Json& tokens = (*answer)["tokens"];
   CHECK(tokens.size() == 2);  // the one that was in the text already, too: the map alone gives the text back
   std::string text = (*answer)["text"];
   for (const auto& [token, original] : tokens.items())
     text.replace(text.find(token), token.size(), original.get<std::string>());
-  CHECK(text == "mail a@b.co, not " + known);
+  CHECK(text == "mail a@b.co, not " + name);
 
-  auto refused = detokenize(vault, kRules, {{"text", known}});
+  auto refused = detokenize(vault, kRules, {{"text", name}});
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == Code::denied);
   CHECK(refused.error().rule == "pii.restore");
   policies::PiiRules rules;
   rules.restore = policies::PiiRules::Restore::code;
-  CHECK((*detokenize(vault, rules, {{"text", known}}))["text"] == "grace@navy.mil");
-  error(restore(vault, rules, {{"text", known}}), "denied");  // that is for agents
+  CHECK((*detokenize(vault, rules, {{"text", name}}))["text"] == "grace@navy.mil");
+  error(restore(vault, rules, {{"text", name}}), "denied");  // that is for agents
   for (const Json& wrong : {Json::object(), Json{{"text", 1}}, Json{{"text", "x"}, {"more", 1}}, Json(nullptr)}) {
     CHECK_FALSE(tokenize(vault, rules, wrong));
     CHECK_FALSE(detokenize(vault, rules, wrong));
@@ -225,17 +225,17 @@ TEST_CASE("a vault that cannot be opened is asked for again", "[pii]") {
   slow.is_broken = true;
   auto first = slow.ask("acme"), second = slow.ask("acme");
   slow.end_openings();
-  for (auto* asked : {&first, &second}) {
-    const auto refused = slow.answer(*asked);
+  for (auto* request : {&first, &second}) {
+    const auto refused = slow.answer(*request);
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == Code::denied);
     CHECK(refused.error().what == "sealed with another key");
   }
   CHECK(slow.openings == 1);
   slow.is_broken = false;
-  auto again = slow.ask("acme");
+  auto retry = slow.ask("acme");
   slow.end_openings();
-  CHECK(slow.answer(again));
+  CHECK(slow.answer(retry));
   CHECK(slow.openings == 2);
 }
 
@@ -244,7 +244,7 @@ TEST_CASE("a vault is opened once for all who ask meanwhile, and others do not w
   auto first = slow.ask("acme"), second = slow.ask("acme");
   { auto cancelled = slow.ask("acme"); }
   {
-    auto gone = slow.ask("other");  // it was the first to ask, and left
+    auto removed = slow.ask("other");  // it was the first to ask, and left
   }
   auto other = slow.ask("other");
   bool turned = false;
@@ -253,9 +253,9 @@ TEST_CASE("a vault is opened once for all who ask meanwhile, and others do not w
   CHECK_FALSE(first.done());
   CHECK(slow.openings == 2);
   slow.end_openings();
-  auto known = slow.ask("acme");
-  CHECK(known.done());  // without a turn of the loop
-  const auto vault = slow.answer(known).value();
+  auto existing = slow.ask("acme");
+  CHECK(existing.done());  // without a turn of the loop
+  const auto vault = slow.answer(existing).value();
   CHECK(slow.answer(first).value() == vault);
   CHECK(slow.answer(second).value() == vault);
   CHECK(slow.answer(other).value() != vault);
@@ -264,7 +264,7 @@ TEST_CASE("a vault is opened once for all who ask meanwhile, and others do not w
 
 TEST_CASE("vaults that go while one is opened leave nobody behind", "[pii]") {
   auto slow = std::make_unique<SlowVaults>();
-  { auto asked = slow->ask("acme"); }
+  { auto request = slow->ask("acme"); }
   CHECK(slow->openings == 1);
   slow.reset();
 }
@@ -289,13 +289,13 @@ TEST_CASE("answers are sanitised for the tenants whose policy wants it", "[pii]"
   auto texts = outgoing(context);
   REQUIRE(texts);
   const auto cleaned = [&](std::string text) {
-    auto held = std::make_shared<std::string>(std::move(text));
-    mcp::ResponseFilter::Job job = [held](mcp::TextFilter& filter) -> Result<> {
-      TRY(*held, filter.redact(*held));
+    auto reserved = std::make_shared<std::string>(std::move(text));
+    mcp::ResponseFilter::Job job = [reserved](mcp::TextFilter& filter) -> Result<> {
+      TRY(*reserved, filter.redact(*reserved));
       return {};
     };
     REQUIRE(result_of(loop, texts->apply(std::move(job))));
-    return *held;
+    return *reserved;
   };
   const std::string clean = cleaned("mail a@b.co");
   CHECK_THAT(clean, Catch::Matches(R"(mail \[EMAIL_\w{6}\])"));

@@ -305,13 +305,13 @@ TEST_CASE("base64 is exact in any range", "[tools]") {
 TEST_CASE("a picture is shown, unless a part of it or its bytes were asked for", "[tools]") {
   WorkspaceClient client;
   Scene::put(client.workspace / "a.png", kPng);
-  mcp::ToolResult shown = client.call(read_workspace_file, {{"filename", "a.png"}});
-  REQUIRE(shown.content.size() == 2);
-  const auto& image = std::get<mcp::Image>(shown.content[1]);
+  mcp::ToolResult tool_result = client.call(read_workspace_file, {{"filename", "a.png"}});
+  REQUIRE(tool_result.content.size() == 2);
+  const auto& image = std::get<mcp::Image>(tool_result.content[1]);
   CHECK(image.mime_type == "image/png");
   CHECK(from_base64(image.base64).value() == kPng);
-  CHECK_FALSE(shown.structured);  // a client that prefers it would drop the picture
-  const Json about = WorkspaceClient::text_of(shown);
+  CHECK_FALSE(tool_result.structured);  // a client that prefers it would drop the picture
+  const Json about = WorkspaceClient::text_of(tool_result);
   CHECK(about["encoding"] == "image");
   CHECK(about["content"] == "");
   CHECK(about["size"] == kPng.size());

@@ -22,13 +22,13 @@ struct Scene {
   bool on_bus = true;  // a person can be reached without the client
   mcp::RequestContext client{loop, mcp::RequestId{"1"}, mcp::Version::v2026_07_28, nullptr};
   std::vector<Result<ApprovalVerdict>> verdicts;
-  std::vector<std::string> told;  // how each ended
+  std::vector<std::string> reported;  // how each ended
   Approvals::Observers::Place observes;
   Scope tasks{loop};
 
   Scene() {
-    auto changed = [this](const Approval&, Approvals::What what, std::string_view how) {
-      if (what == Approvals::What::settled) told.emplace_back(how);
+    auto changed = [this](const Approval&, Approvals::RequestChange subject, std::string_view how) {
+      if (subject == Approvals::RequestChange::settled) reported.emplace_back(how);
     };
     observes = approvals.observe({.changed = changed, .can_decide = [this] { return on_bus; }});
   }
@@ -40,8 +40,8 @@ struct Scene {
     Approval approval;
     approval.tenant = std::move(tenant);
     approval.tool = "files.write";
-    approval.asked_ms = system_now_ms();
-    approval.expires_ms = approval.asked_ms + 3'600'000;
+    approval.requested_ms = system_now_ms();
+    approval.expires_ms = approval.requested_ms + 3'600'000;
     tasks.spawn(waits(std::move(approval)));
   }
   void settle() {
@@ -57,21 +57,21 @@ TEST_CASE("a look at a waiting call gives its exact arguments, and counts the lo
   approval.tenant = "ada";
   approval.arguments = R"({"to":"[EMAIL_k3v7qd]","cc":"[EMAIL_a2b3c4]","n":"[1]"})";
   approval.exact_arguments = R"({"to":"ada@example.com","cc":"bob@example.com","n":"[1]"})";
-  approval.asked_ms = system_now_ms();
-  approval.expires_ms = approval.asked_ms + 3'600'000;
+  approval.requested_ms = system_now_ms();
+  approval.expires_ms = approval.requested_ms + 3'600'000;
   scene.tasks.spawn(scene.waits(approval));
   const std::string id = scene.approvals.all().front()->id;
-  const auto first = scene.approvals.look(id), second = scene.approvals.look(id);
+  const auto first = scene.approvals.inspect(id), second = scene.approvals.inspect(id);
   REQUIRE(first);
   CHECK(first->arguments == approval.exact_arguments);
   CHECK(first->values == 2);
   CHECK((first->number == 1 && second->number == 2));
-  CHECK(scene.approvals.look("a0").error().code == Code::not_found);
+  CHECK(scene.approvals.inspect("a0").error().code == Code::not_found);
   CHECK(calls::approval_text(*scene.approvals.find(id)).find("example.com") == std::string::npos);
   approval.exact_arguments.clear();  // too long
   scene.tasks.spawn(scene.waits(approval));
-  for (const auto* one : scene.approvals.all())
-    if (one->id != id) CHECK(scene.approvals.look(one->id).error().code == Code::invalid);
+  for (const auto* item : scene.approvals.all())
+    if (item->id != id) CHECK(scene.approvals.inspect(item->id).error().code == Code::invalid);
 }
 
 TEST_CASE("so many calls of one tenant wait, and so many of all", "[approvals]") {
@@ -91,9 +91,9 @@ TEST_CASE("so many calls of one tenant wait, and so many of all", "[approvals]")
   REQUIRE(scene.verdicts.size() == 2);
   CHECK(scene.verdicts[1].error().what == "1000 calls of all tenants wait for an approval already");
 
-  const std::string one = scene.approvals.all().front()->id;
-  REQUIRE(scene.approvals.settle(one, ApprovalVerdict{Kind::approved, "somebody", {}}));
-  CHECK_FALSE(scene.approvals.settle(one, ApprovalVerdict{Kind::denied, "somebody else", {}}));
+  const std::string name = scene.approvals.all().front()->id;
+  REQUIRE(scene.approvals.settle(name, ApprovalVerdict{Kind::approved, "somebody", {}}));
+  CHECK_FALSE(scene.approvals.settle(name, ApprovalVerdict{Kind::denied, "somebody else", {}}));
   scene.settle();
   REQUIRE(scene.verdicts.size() == 3);
   CHECK(scene.verdicts[2]->kind == Kind::approved);
@@ -116,7 +116,7 @@ TEST_CASE("what is taken back is withdrawn, however that happens", "[approvals]"
   scene.ask("ada");
   scene.approvals.close("ending");
   scene.settle();
-  CHECK(scene.told == std::vector<std::string>(3, "withdrawn"));
+  CHECK(scene.reported == std::vector<std::string>(3, "withdrawn"));
 
   scene.ask("ada");
   REQUIRE(scene.verdicts.size() == 3);
@@ -135,7 +135,7 @@ TEST_CASE("an approval after its time by the clock of rights approves nothing", 
   Scene scene;
   Approval approval;
   approval.tenant = "ada";
-  approval.asked_ms = system_now_ms() - 7'200'000;  // the machine was suspended: the deadline has an hour left
+  approval.requested_ms = system_now_ms() - 7'200'000;  // the machine was suspended: the deadline has an hour left
   approval.expires_ms = system_now_ms() - 3'600'000;
   scene.tasks.spawn(scene.waits(approval));
   const std::string id = scene.approvals.all().front()->id;

@@ -52,7 +52,7 @@ TEST_CASE("whoever approves sees each digit of a number", "[approvals]") {
 }
 
 TEST_CASE("what is shown is ASCII", "[approvals]") {
-  const auto shown = shown_arguments({{"to", "\u202egro.elpmaxe"}});
-  REQUIRE(shown);
-  CHECK(*shown == R"({"to":"\u202egro.elpmaxe"})");
+  const auto visible = shown_arguments({{"to", "\u202egro.elpmaxe"}});
+  REQUIRE(visible);
+  CHECK(*visible == R"({"to":"\u202egro.elpmaxe"})");
 }

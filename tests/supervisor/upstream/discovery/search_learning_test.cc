@@ -21,7 +21,7 @@ struct Taught : Library {
   }
   void teach(discovery::SearchLearning& learning, const std::string& tenant) const {
     learning.searched(tenant, LearningScope::tenant, "quuxify the frobnicator");
-    learning.chosen(*made, tenant, LearningScope::tenant, {"s", "two"});
+    learning.chosen(*produced, tenant, LearningScope::tenant, {"s", "two"});
   }
 };
 
@@ -37,11 +37,11 @@ TEST_CASE("what was learned is written while requests go on, and read again", "[
   CHECK((fs::status(taught.folder / "acme~build").permissions() & fs::perms::mask) ==
         (fs::perms::owner_read | fs::perms::owner_write));
   learning.write_all();
-  discovery::SearchLearning again;
-  again.keep_in(taught.folder);
-  REQUIRE(again.of("acme/build", LearningScope::tenant) != nullptr);
-  CHECK(again.of("acme/build", LearningScope::tenant)->size() == 1);
-  CHECK(again.of("other", LearningScope::tenant) == nullptr);
+  discovery::SearchLearning search_learning;
+  search_learning.keep_in(taught.folder);
+  REQUIRE(search_learning.of("acme/build", LearningScope::tenant) != nullptr);
+  CHECK(search_learning.of("acme/build", LearningScope::tenant)->size() == 1);
+  CHECK(search_learning.of("other", LearningScope::tenant) == nullptr);
   taught.loop.cancel_all();
 }
 

@@ -29,25 +29,25 @@ struct Tree : Library {
   }
   bool show() {
     load();
-    std::optional<Result<bool>> shown;
+    std::optional<Result<bool>> shown_count;
     auto run = [](discovery::StubTree& of, std::shared_ptr<const catalog::Catalog> library,
                   std::optional<Result<bool>>& into) -> Task<> { into = co_await of.show(std::move(library)); };
-    loop.spawn(run(*tree, made, shown));
-    loop.run_until([&] { return shown.has_value(); });
-    REQUIRE(*shown);
-    return **shown;
+    loop.spawn(run(*tree, produced, shown_count));
+    loop.run_until([&] { return shown_count.has_value(); });
+    REQUIRE(*shown_count);
+    return **shown_count;
   }
-  std::optional<std::string> asked(const std::string& path) {
-    std::optional<Result<std::string>> found;
+  std::optional<std::string> requested(const std::string& path) {
+    std::optional<Result<std::string>> match;
     auto run = [](discovery::StubTree& of, Work& by, std::string name,
                   std::optional<Result<std::string>>& into) -> Task<> {
       Work::Owner owner{"tenant"};
       into = co_await of.file(by, std::move(owner), std::move(name));
     };
-    loop.spawn(run(*tree, work, path, found));
-    loop.run_until([&] { return found.has_value(); });
-    if (*found) return **found;
-    CHECK(found->error().code == Code::not_found);
+    loop.spawn(run(*tree, work, path, match));
+    loop.run_until([&] { return match.has_value(); });
+    if (*match) return **match;
+    CHECK(match->error().code == Code::not_found);
     return std::nullopt;
   }
   fs::path current(const std::string& path) const { return folder.path() / "current" / path; }
@@ -79,12 +79,12 @@ TEST_CASE("each tool of a large catalogue has its stubs, also of the last server
 TEST_CASE("a stub can be asked for before and after the tree is written", "[stubs]") {
   Tree tree;
   tree.server("github", 3);
-  CHECK_FALSE(tree.asked("github/tool_1.py"));
+  CHECK_FALSE(tree.requested("github/tool_1.py"));
   REQUIRE(tree.show());
-  CHECK(tree.asked("github/tool_1.py") == tree.text("github/tool_1.py"));
-  CHECK(tree.asked("github/index.js") == tree.text("github/index.js"));
-  CHECK_FALSE(tree.asked("github/tool_3.py"));
-  CHECK_FALSE(tree.asked("../../etc/passwd"));
+  CHECK(tree.requested("github/tool_1.py") == tree.text("github/tool_1.py"));
+  CHECK(tree.requested("github/index.js") == tree.text("github/index.js"));
+  CHECK_FALSE(tree.requested("github/tool_3.py"));
+  CHECK_FALSE(tree.requested("../../etc/passwd"));
 }
 
 TEST_CASE("a new catalogue keeps the files of servers that did not change", "[stubs]") {
@@ -99,21 +99,21 @@ TEST_CASE("a new catalogue keeps the files of servers that did not change", "[st
   CHECK(tree.inode("slack/tool_1.py") != other);
   CHECK(tree.text("slack/tool_3.py").find("something else") != std::string::npos);
   SECTION("and the same catalogue is not written again") {
-    auto again = tree.made;
-    std::optional<Result<bool>> shown;
-    auto run = [](discovery::StubTree& of, std::shared_ptr<const catalog::Catalog> made,
-                  std::optional<Result<bool>>& into) -> Task<> { into = co_await of.show(std::move(made)); };
-    tree.loop.spawn(run(*tree.tree, again, shown));
-    tree.loop.run_until([&] { return shown.has_value(); });
-    CHECK_FALSE(**shown);
+    auto retry = tree.produced;
+    std::optional<Result<bool>> shown_count;
+    auto run = [](discovery::StubTree& of, std::shared_ptr<const catalog::Catalog> result,
+                  std::optional<Result<bool>>& into) -> Task<> { into = co_await of.show(std::move(result)); };
+    tree.loop.spawn(run(*tree.tree, retry, shown_count));
+    tree.loop.run_until([&] { return shown_count.has_value(); });
+    CHECK_FALSE(**shown_count);
   }
   SECTION("and the oldest generations go") {
     for (int i = 0; i < 5; i++) {
       tree.server("slack", 1, "Version " + std::to_string(i));
       REQUIRE(tree.show());
     }
-    size_t kept = 0;
-    for (const auto& entry : fs::directory_iterator(tree.folder.path())) kept += entry.is_symlink() ? 0 : 1;
-    CHECK(kept == discovery::StubTree::kKept);
+    size_t saved_count = 0;
+    for (const auto& entry : fs::directory_iterator(tree.folder.path())) saved_count += entry.is_symlink() ? 0 : 1;
+    CHECK(saved_count == discovery::StubTree::kSaved);
   }
 }

@@ -36,7 +36,7 @@ void print_keys(const Json& value, const std::string& path, const std::vector<Po
   cli::print_text(stdout, fmt::format("{:<52} {}\n", text, origin_of(documents, path)));
 }
 
-Json told(const PolicyAnswer& answer) {
+Json reported(const PolicyAnswer& answer) {
   Json out = {
       {"about", answer.about}, {"answer", allowed_name(answer.allowed)}, {"why", answer.why}, {"rule", answer.rule}};
   if (!answer.file.empty()) out["file"] = answer.file;
@@ -53,12 +53,12 @@ void print(const PolicyAnswer& answer) {
 
 }  // namespace
 
-Result<int> check_policies(const ParsedCommand& given) {
-  auto store = load_policies(given);
+Result<int> check_policies(const ParsedCommand& command) {
+  auto store = load_policies(command);
   if (!store && store.error().code == Code::not_found) return tl::unexpected<Error>(std::move(store).error());
   const auto problems = store ? std::vector<std::string>{} : lines_of(store.error().what);
   const auto warnings = store ? store->warnings() : std::vector<std::string>{};
-  if (given.json) {
+  if (command.json) {
     Json out = {{"good", store.has_value()}, {"problems", problems}, {"warnings", warnings}};
     if (store) out["policies"] = store->names();
     print_json(out);
@@ -70,14 +70,14 @@ Result<int> check_policies(const ParsedCommand& given) {
   return store ? 0 : 1;
 }
 
-Result<int> show_policy(const ParsedCommand& given) {
-  TRY(const policies::Store store, load_policies(given));
-  TRY(const ChosenPolicy chosen, choose_policy(store, given));
+Result<int> show_policy(const ParsedCommand& command) {
+  TRY(const policies::Store store, load_policies(command));
+  TRY(const ChosenPolicy chosen, choose_policy(store, command));
   if (!chosen.policy)
     return fail(Code::denied, "no rule of " + chosen.file + " fits this client", "warder policy explain says more");
   TRY(const auto documents, documents_of(store.folders(), policies::name_of(*chosen.policy)));
   const Json all = merged(documents);
-  if (given.json) {
+  if (command.json) {
     Json out = {{"policy", policies::name_of(*chosen.policy)}, {"document", all}};
     if (!chosen.tenant.empty()) out["tenant"] = chosen.tenant;
     print_json(out);
@@ -89,13 +89,13 @@ Result<int> show_policy(const ParsedCommand& given) {
   return 0;
 }
 
-Result<int> explain_policy(const ParsedCommand& given) {
-  TRY(const policies::Store store, load_policies(given));
-  TRY(const ChosenPolicy chosen, choose_policy(store, given));
-  TRY(const auto answers, answer_request(store, chosen, given));
-  if (given.json) {
+Result<int> explain_policy(const ParsedCommand& command) {
+  TRY(const policies::Store store, load_policies(command));
+  TRY(const ChosenPolicy chosen, choose_policy(store, command));
+  TRY(const auto answers, answer_request(store, chosen, command));
+  if (command.json) {
     Json list = Json::array();
-    for (const auto& answer : answers) list.push_back(told(answer));
+    for (const auto& answer : answers) list.push_back(reported(answer));
     Json out = {{"answers", std::move(list)}};
     if (chosen.policy) out["policy"] = policies::name_of(*chosen.policy);
     if (!chosen.tenant.empty()) out["tenant"] = chosen.tenant;
@@ -103,7 +103,7 @@ Result<int> explain_policy(const ParsedCommand& given) {
   } else {
     for (const auto& answer : answers) print(answer);
   }
-  return std::any_of(answers.begin(), answers.end(), [](auto& one) { return one.allowed == Allowed::no; }) ? 1 : 0;
+  return std::any_of(answers.begin(), answers.end(), [](auto& item) { return item.allowed == Permission::no; }) ? 1 : 0;
 }
 
 }  // namespace admin

@@ -20,9 +20,9 @@ const Json* find_key(const Json& document, std::string_view key) {
     const std::string part(key.substr(0, key.find('.')));
     key.remove_prefix(std::min(key.size(), part.size() + 1));
     if (!at->is_object()) return nullptr;
-    const auto found = at->find(part);
-    if (found == at->end()) return nullptr;
-    at = &*found;
+    const auto it = at->find(part);
+    if (it == at->end()) return nullptr;
+    at = &*it;
   }
   return at;
 }
@@ -45,8 +45,8 @@ Result<std::vector<PolicyDocument>> documents_of(const std::vector<std::string>&
         parsed.error().code = Code::internal;  // the file is wrong, not the command line
         return tl::unexpected<Error>(std::move(parsed).error().within(file));
       }
-      std::vector<Error> told_by_the_store;
-      (void)policies::rename_former_keys(*parsed, told_by_the_store);
+      std::vector<Error> reported_by_store;
+      (void)policies::rename_former_keys(*parsed, reported_by_store);
       next = admin::text(*parsed, "extends");
       documents.push_back({file, *std::move(parsed)});
       break;

@@ -44,13 +44,13 @@ Result<Json> guardrails_of_variables(const std::string& text) {
 Result<Json> read_guardrails(const std::string& file) {
   if (file.ends_with(".env")) {
     TRY(const std::string text, read_document_text(file));
-    auto found = guardrails_of_variables(text);
-    if (!found) return tl::unexpected<Error>(std::move(found).error().within(file));
-    return found;
+    auto guardrails = guardrails_of_variables(text);
+    if (!guardrails) return tl::unexpected<Error>(std::move(guardrails).error().within(file));
+    return guardrails;
   }
   TRY(const YamlDocument document, read_document_file(file));
-  const Json& found = member(document.value, "guardrails");
-  if (found.is_object()) return found;
+  const Json& result = member(document.value, "guardrails");
+  if (result.is_object()) return result;
   if (document.value.is_object() && document.value.contains("enabled")) return document.value;
   return fail(Code::invalid, file + ": has no object `guardrails`",
               "for example: guardrails: {enabled: true, max_execution_time: 300}");
@@ -78,11 +78,11 @@ Result<Guardrails> read_rails(const Json& object) {
 }
 
 // A program that asks for no limit gets at most the guardrail.
-void set_limit(Json& policy, const Json& base, const char* key, int64_t most) {
+void set_limit(Json& policy, const Json& base, const char* key, int64_t max) {
   const Json& usual = member(member(member(base, "limits"), "standard"), key);
-  const int64_t standard = usual.is_number_integer() ? usual.get<int64_t>() : most;
-  policy["limits"]["standard"][key] = std::min(standard, most);
-  policy["limits"]["maximum"][key] = most;
+  const int64_t standard = usual.is_number_integer() ? usual.get<int64_t>() : max;
+  policy["limits"]["standard"][key] = std::min(standard, max);
+  policy["limits"]["maximum"][key] = max;
 }
 
 // The example's rules without those about security, which the file has switched off.
@@ -123,14 +123,14 @@ Json policy_of(const Guardrails& rails, const std::string& file, const Json& bas
 
 }  // namespace
 
-Result<int> import_policy(const ParsedCommand& given) {
-  if (given.words.size() != 1) return fail(Code::invalid, "name one file");
-  const std::string& path = given.words[0];
+Result<int> import_policy(const ParsedCommand& command) {
+  if (command.words.size() != 1) return fail(Code::invalid, "name one file");
+  const std::string& path = command.words[0];
   TRY(const Json object, read_guardrails(path));
   auto rails = read_rails(object);
   if (!rails) return tl::unexpected<Error>(std::move(rails).error().within(path));
   const std::string file = path.substr(path.rfind('/') + 1);
-  TRY(const auto documents, documents_of(policy_folders(given), rails->strict ? "guardrails-strict" : "guardrails"));
+  TRY(const auto documents, documents_of(policy_folders(command), rails->strict ? "guardrails-strict" : "guardrails"));
   const Json base = merged(documents);
   cli::print_text(stdout, indented_json(policy_of(*rails, file, base)));
   cli::print_text(

@@ -11,12 +11,12 @@
 namespace admin {
 
 // limited: the policy gives less than was asked for, or allows it only in some form or for some arguments.
-enum class Allowed { yes, limited, no };
-std::string_view allowed_name(Allowed allowed);  // "allowed", "limited", "refused"
+enum class Permission { yes, limited, no };
+std::string_view allowed_name(Permission allowed);  // "allowed", "limited", "refused"
 
 struct PolicyAnswer {
   std::string about;  // "language shell"
-  Allowed allowed = Allowed::no;
+  Permission allowed = Permission::no;
   std::string why;
   std::string rule;    // the key that decides: "limits.maximum.memory_bytes"
   std::string file;    // the file with that key; empty: no file sets it
@@ -26,6 +26,6 @@ struct PolicyAnswer {
 // One answer for each flag of `given`, in the order of the command's table of flags. The first answer is about the
 // tenant, unless the policy was named. Errors: invalid: there is no answer, or a value is no number or no JSON.
 Result<std::vector<PolicyAnswer>> answer_request(const policies::Store& store, const ChosenPolicy& chosen,
-                                                 const ParsedCommand& given);
+                                                 const ParsedCommand& command);
 
 }  // namespace admin

@@ -119,16 +119,16 @@ Result<ChosenPolicy> choose_for_subject(const policies::Store& store, const poli
 
 }  // namespace
 
-std::vector<std::string> policy_folders(const ParsedCommand& given) {
-  if (auto named = given.values("policies"); !named.empty()) return named;
+std::vector<std::string> policy_folders(const ParsedCommand& command) {
+  if (auto named = command.values("policies"); !named.empty()) return named;
   std::vector<std::string> folders;
   for (const char* folder : {policies::kInstalledFolder, kOwn})
     if (may_be_folder(folder)) folders.emplace_back(folder);
   return folders;
 }
 
-Result<policies::Store> load_policies(const ParsedCommand& given) {
-  auto folders = policy_folders(given);
+Result<policies::Store> load_policies(const ParsedCommand& command) {
+  auto folders = policy_folders(command);
   if (folders.empty())
     return fail(Code::not_found,
                 fmt::format("no policies: neither {} nor {} is a folder", policies::kInstalledFolder, kOwn),
@@ -139,18 +139,19 @@ Result<policies::Store> load_policies(const ParsedCommand& given) {
   return store;
 }
 
-Result<ChosenPolicy> choose_policy(const policies::Store& store, const ParsedCommand& given) {
-  const std::string named = given.value("policy", given.words.empty() ? "" : given.words.front());
+Result<ChosenPolicy> choose_policy(const policies::Store& store, const ParsedCommand& command) {
+  const std::string named = command.value("policy", command.words.empty() ? "" : command.words.front());
   if (!named.empty()) {
     if (auto policy = store.find(named)) return ChosenPolicy{{}, std::move(policy), {}, {}};
     return fail(Code::not_found, "no policy is called '" + named + "'",
                 fmt::format("known: {}", fmt::join(store.names(), ", ")));
   }
-  if (given.has("token")) return choose_for_token(store, given.value("token", ""));
-  if (given.has("subject")) return choose_for_subject(store, {given.value("subject", ""), given.value("claim", "")});
-  if (given.has("claim")) return fail(Code::invalid, "--claim without --subject", "name the subject of the JWT, too");
-  TRY(policies::Peer peer, find_peer(given.value("user", "")));
-  peer.unit = given.value("unit", "");
+  if (command.has("token")) return choose_for_token(store, command.value("token", ""));
+  if (command.has("subject"))
+    return choose_for_subject(store, {command.value("subject", ""), command.value("claim", "")});
+  if (command.has("claim")) return fail(Code::invalid, "--claim without --subject", "name the subject of the JWT, too");
+  TRY(policies::Peer peer, find_peer(command.value("user", "")));
+  peer.unit = command.value("unit", "");
   ChosenPolicy chosen;
   TRY(const auto tenants, documents_of(store.folders(), "tenants"));
   if (!tenants.empty()) {

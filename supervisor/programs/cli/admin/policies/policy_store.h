@@ -13,9 +13,9 @@
 namespace admin {
 
 // The folders of --policies, or else the installed folders that exist.
-std::vector<std::string> policy_folders(const ParsedCommand& given);
+std::vector<std::string> policy_folders(const ParsedCommand& command);
 // Errors: not_found without a folder; internal, with every problem of every file, one a line.
-Result<policies::Store> load_policies(const ParsedCommand& given);
+Result<policies::Store> load_policies(const ParsedCommand& command);
 
 struct ChosenPolicy {
   std::string tenant;                              // empty: the policy was named, or no rule fits
@@ -23,6 +23,6 @@ struct ChosenPolicy {
   std::string rule, file;                          // the rule of tenants.json that decided, "rules[1]", and its file
 };
 // Errors: not_found, no policy or user of that name; invalid: --claim has another form than claims have.
-Result<ChosenPolicy> choose_policy(const policies::Store& store, const ParsedCommand& given);
+Result<ChosenPolicy> choose_policy(const policies::Store& store, const ParsedCommand& command);
 
 }  // namespace admin

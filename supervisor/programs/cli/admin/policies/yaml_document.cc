@@ -76,8 +76,8 @@ class YamlReader {
   }
 
  private:
-  tl::unexpected<Error> wrong(std::string what, std::string remedy = {}) const {
-    return fail(Code::invalid, fmt::format("line {}: {}", event_.start_mark.line + 1, what), std::move(remedy));
+  tl::unexpected<Error> wrong(std::string message, std::string remedy = {}) const {
+    return fail(Code::invalid, fmt::format("line {}: {}", event_.start_mark.line + 1, message), std::move(remedy));
   }
   Result<> next() {
     yaml_event_delete(&event_);
@@ -88,19 +88,19 @@ class YamlReader {
   }
 
   // The value that the present event begins.
-  Result<Json> value(const std::string& place, int depth) {
+  Result<Json> value(const std::string& path, int depth) {
     if (++values_ > kMaxYamlValues) return wrong(fmt::format("the document has more than {} values", kMaxYamlValues));
     if (depth > kMaxYamlDepth) return wrong(fmt::format("values are nested deeper than {}", kMaxYamlDepth));
-    lines_.emplace(place, event_.start_mark.line + 1);
+    lines_.emplace(path, event_.start_mark.line + 1);
     switch (event_.type) {
       case YAML_SCALAR_EVENT:
         return scalar();
       case YAML_SEQUENCE_START_EVENT:
         CHECKED(refuse_extras(event_.data.sequence_start.anchor, event_.data.sequence_start.tag));
-        return sequence(place, depth);
+        return sequence(path, depth);
       case YAML_MAPPING_START_EVENT:
         CHECKED(refuse_extras(event_.data.mapping_start.anchor, event_.data.mapping_start.tag));
-        return mapping(place, depth);
+        return mapping(path, depth);
       case YAML_ALIAS_EVENT:
         return wrong("an alias (*name) is not read here", "write the value again");
       default:
@@ -122,17 +122,17 @@ class YamlReader {
     return Json(std::string(text));
   }
 
-  Result<Json> sequence(const std::string& place, int depth) {
+  Result<Json> sequence(const std::string& path, int depth) {
     Json list = Json::array();
     for (;;) {
       CHECKED(next());
       if (event_.type == YAML_SEQUENCE_END_EVENT) return list;
-      TRY(Json one, value(fmt::format("{}[{}]", place, list.size()), depth + 1));
-      list.push_back(std::move(one));
+      TRY(Json item, value(fmt::format("{}[{}]", path, list.size()), depth + 1));
+      list.push_back(std::move(item));
     }
   }
 
-  Result<Json> mapping(const std::string& place, int depth) {
+  Result<Json> mapping(const std::string& path, int depth) {
     Json object = Json::object();
     std::map<std::string, size_t> key_lines;
     for (;;) {
@@ -144,7 +144,7 @@ class YamlReader {
       const size_t line = event_.start_mark.line + 1;
       if (const auto [first, is_new] = key_lines.emplace(key, line); !is_new)
         return wrong(fmt::format("the key '{}' is there twice, first in line {}", key, first->second));
-      const std::string inner = place.empty() ? key : place + "." + key;
+      const std::string inner = path.empty() ? key : path + "." + key;
       CHECKED(next());
       TRY(object[key], value(inner, depth + 1));
       lines_[inner] = line;
@@ -169,7 +169,7 @@ Result<YamlDocument> read_yaml(std::string_view text) {
 Result<std::string> read_document_text(const std::string& file) {
   const Fd opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
   if (!opened) return fail_errno(errno, "open '" + file + "'", Code::not_found);
-  auto text = read_whole(opened.get(), kMaxYamlBytes);
+  auto text = read_complete(opened.get(), kMaxYamlBytes);
   if (!text) return tl::unexpected<Error>(std::move(text).error().within(file));
   return text;
 }

@@ -37,7 +37,7 @@ class TopSource {
     TRY(source.reader_, BusClient::connect(bus));
     TRY(source.actor_, BusClient::connect(bus));
     source.reader_.wait_at_most(kAnswerPatience);
-    source.reader_.ask_nobody_to_authenticate();
+    source.reader_.without_authentication();
     return source;
   }
 
@@ -55,21 +55,21 @@ class TopSource {
   }
 
   TopExecution open(const std::string& id) const {
-    TopExecution found;
-    auto place = reader_.call(kPath, kManager, "GetExecution", {"s", {id}});
-    if (place && place->is_string()) {
-      if (auto properties = reader_.properties(place->get<std::string>(), kExecution))
-        found.properties = std::move(*properties);
-    } else if (!place) {
-      found.problem = place.error().what;
+    TopExecution execution;
+    auto position = reader_.call(kPath, kManager, "GetExecution", {"s", {id}});
+    if (position && position->is_string()) {
+      if (auto properties = reader_.properties(position->get<std::string>(), kExecution))
+        execution.properties = std::move(*properties);
+    } else if (!position) {
+      execution.problem = position.error().what;
     }
-    if (!found.properties.is_object() || text(found.properties, "State") == "ended") {
+    if (!execution.properties.is_object() || text(execution.properties, "State") == "ended") {
       auto record = reader_.call(kPath, kManager, "GetRecord", {"s", {id}});
-      if (record && record->is_object()) found.record = std::move(*record);
+      if (record && record->is_object()) execution.record = std::move(*record);
     }
-    read_output(id, "stdout", found.out, found.out_cut, found.problem);
-    read_output(id, "stderr", found.err, found.err_cut, found.problem);
-    return found;
+    read_output(id, "stdout", execution.out, execution.out_cut, execution.problem);
+    read_output(id, "stderr", execution.err, execution.err_cut, execution.problem);
+    return execution;
   }
 
   // Returns what to say about the action.
@@ -80,9 +80,9 @@ class TopSource {
       return killed ? "killed " + deed.id : killed.error().what;
     }
     const bool freezes = deed.kind == Kind::freeze;
-    const auto place = actor_.call(kPath, kManager, "GetExecution", {"s", {deed.id}});
-    if (!place) return place.error().what;
-    const auto done = actor_.call(text(*place), kExecution, freezes ? "Freeze" : "Thaw");
+    const auto position = actor_.call(kPath, kManager, "GetExecution", {"s", {deed.id}});
+    if (!position) return position.error().what;
+    const auto done = actor_.call(text(*position), kExecution, freezes ? "Freeze" : "Thaw");
     return done ? (freezes ? "froze " : "thawed ") + deed.id : done.error().what;
   }
 
@@ -133,10 +133,10 @@ bool show_until_refresh(TopScreen& screen, TopPage& page, const TopModel& model,
       execution = source.open(opened);
     }
     screen.show(draw_top(model, page, execution, screen.size()));
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
-    if (left <= 0) return true;
+    const auto remaining = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
+    if (remaining <= 0) return true;
     pollfd polled[2] = {{STDIN_FILENO, POLLIN, 0}, {signals, POLLIN, 0}};
-    const int ready = ::poll(polled, 2, static_cast<int>(left));
+    const int ready = ::poll(polled, 2, static_cast<int>(remaining));
     if (ready > 0 && polled[1].revents) return false;
     if (ready > 0 && (polled[0].revents & (POLLHUP | POLLERR | POLLNVAL))) return false;
     while (const auto key = screen.take_key()) {
@@ -144,7 +144,7 @@ bool show_until_refresh(TopScreen& screen, TopPage& page, const TopModel& model,
       const TopDeed deed = page.take_key(*key, model.rows(page.filter));
       if (deed.kind == TopDeed::Kind::quit) return false;
       if (deed.kind == TopDeed::Kind::nothing) continue;
-      page.said = source.act(deed);
+      page.reply = source.act(deed);
       return true;  // the list is old now
     }
   }
@@ -157,8 +157,8 @@ Result<int> watch_screen(TopSource source, const TopOrder& order) {
   TRY(TopScreen screen, TopScreen::open());
   TopPage page;
   page.filter = order.filter;
-  for (long shown = 0; order.count == 0 || shown < order.count; shown++) {
-    if (shown > 0) {
+  for (long shown_count = 0; order.count == 0 || shown_count < order.count; shown_count++) {
+    if (shown_count > 0) {
       const auto filled = source.fill(model);
       page.problem = filled ? "" : filled.error().what;
     }
@@ -171,15 +171,15 @@ Result<int> print_plain(TopSource source, const TopOrder& order) {
   TopModel model;
   TopPage page;
   page.filter = order.filter;
-  for (long shown = 0; (order.count == 0 || shown < order.count) && !std::ferror(stdout); shown++) {
-    if (shown > 0) ::poll(nullptr, 0, order.delay_ms);
+  for (long shown_count = 0; (order.count == 0 || shown_count < order.count) && !std::ferror(stdout); shown_count++) {
+    if (shown_count > 0) ::poll(nullptr, 0, order.delay_ms);
     CHECKED(source.fill(model));
     if (order.json) {
       Json living = Json::array();
       const auto rows = model.rows(page.filter);
       for (const TopRow& row : rows)
-        for (const Json& one : model.executions())
-          if (text(one, "Id") == row.id) living.push_back(one);
+        for (const Json& execution : model.executions())
+          if (text(execution, "Id") == row.id) living.push_back(execution);
       print_json({{"daemon", model.manager()}, {"executions", living}});
       continue;
     }
@@ -189,35 +189,35 @@ Result<int> print_plain(TopSource source, const TopOrder& order) {
   return 0;
 }
 
-Result<double> number_between(const ParsedCommand& given, const char* flag, const char* otherwise, double least,
-                              double most) {
-  const std::string value = given.value(flag, otherwise);
+Result<double> number_between(const ParsedCommand& command, const char* flag, const char* otherwise, double least,
+                              double max) {
+  const std::string value = command.value(flag, otherwise);
   char* end = nullptr;
-  const double asked = std::strtod(value.c_str(), &end);
-  if (!value.empty() && *end == '\0' && asked >= least && asked <= most) return asked;
+  const double requested = std::strtod(value.c_str(), &end);
+  if (!value.empty() && *end == '\0' && requested >= least && requested <= max) return requested;
   char range[64];
-  std::snprintf(range, sizeof range, "a number between %g and %g", least, most);
+  std::snprintf(range, sizeof range, "a number between %g and %g", least, max);
   return fail(Code::invalid, std::string("--") + flag + ": '" + value + "' is not " + range);
 }
 
 }  // namespace
 
-Result<int> run_top(const ParsedCommand& given) {
+Result<int> run_top(const ParsedCommand& command) {
   TopOrder order;
-  const std::string sort = given.value("sort", "age");
+  const std::string sort = command.value("sort", "age");
   if (const auto parsed = parse_top_sort(sort)) {
     order.filter.sort = *parsed;
   } else {
     return fail(Code::invalid, "--sort: '" + sort + "' is not cpu, memory, wall or age");
   }
-  order.filter.tenant = given.value("tenant", "");
-  order.json = given.json;
-  const bool terminal = ::isatty(STDIN_FILENO) && ::isatty(STDOUT_FILENO) && !given.json && !given.has("batch");
-  TRY(double delay, number_between(given, "delay", "1", 0.1, 3600));
-  TRY(double count, number_between(given, "count", terminal ? "0" : "1", 0, 1e9));
+  order.filter.tenant = command.value("tenant", "");
+  order.json = command.json;
+  const bool terminal = ::isatty(STDIN_FILENO) && ::isatty(STDOUT_FILENO) && !command.json && !command.has("batch");
+  TRY(double delay, number_between(command, "delay", "1", 0.1, 3600));
+  TRY(double count, number_between(command, "count", terminal ? "0" : "1", 0, 1e9));
   order.delay_ms = static_cast<int>(delay * 1000);
   order.count = static_cast<long>(count);
-  TRY(TopSource source, TopSource::connect(given.bus));
+  TRY(TopSource source, TopSource::connect(command.bus));
   return terminal ? watch_screen(std::move(source), order) : print_plain(std::move(source), order);
 }
 

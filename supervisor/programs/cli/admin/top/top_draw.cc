@@ -38,8 +38,8 @@ std::string known_count(const std::optional<uint64_t>& count) { return count ? s
 
 // "ada" for a tenant of a user, else the tenant's name.
 // ", process 1234"; empty: the client is no process of this machine.
-std::string client_process_text(const Json& one) {
-  const uint64_t pid = number(one, "PID");
+std::string client_process_text(const Json& item) {
+  const uint64_t pid = number(item, "PID");
   return pid > 0 && pid < UINT32_MAX ? ", process " + std::to_string(pid) : "";
 }
 std::string shown_tenant(const std::string& name, const std::string& user) {
@@ -51,13 +51,13 @@ TopLine line(std::string text, Style style = Style::plain) { return {{{harmless(
 TopLine head(const TopModel& model) {
   const Json& daemon = model.manager();
   const std::string state = text(daemon, "State");
-  TopLine made = line("warderd " + text(daemon, "Version") + " ");
-  made.spans.push_back({harmless(state), state == "serving" ? Style::good : Style::warning});
+  TopLine top_line = line("warderd " + text(daemon, "Version") + " ");
+  top_line.spans.push_back({harmless(state), state == "serving" ? Style::good : Style::warning});
   const uint64_t ended = number(daemon, "Executions"), ok = number(member(daemon, "Outcomes"), "ok");
-  made.spans.push_back({harmless("   up " + usec_text(model.up_usec()) + "   " + std::to_string(ended) +
-                                 " executions ended, " + std::to_string(ok) + " ok"),
-                        Style::plain});
-  return made;
+  top_line.spans.push_back({harmless("   up " + usec_text(model.up_usec()) + "   " + std::to_string(ended) +
+                                     " executions ended, " + std::to_string(ok) + " ok"),
+                            Style::plain});
+  return top_line;
 }
 
 std::vector<TopLine> head_lines(const TopModel& model) {
@@ -88,17 +88,17 @@ TopLine bar(const std::string& name, const std::vector<std::optional<double>>& v
   constexpr size_t kTail = 12;  // "  max 12.3"
   const size_t width = size.width > kLabel + kTail ? size.width - kLabel - kTail : 0;
   const size_t first = values.size() > width ? values.size() - width : 0;
-  double most = 0;
-  for (size_t i = first; i < values.size(); i++) most = std::max(most, values[i].value_or(0));
+  double limit = 0;
+  for (size_t i = first; i < values.size(); i++) limit = std::max(limit, values[i].value_or(0));
   std::string drawn;
   for (size_t i = first; i < values.size(); i++) {
-    const double share = most > 0 ? values[i].value_or(0) / most : 0;
+    const double share = limit > 0 ? values[i].value_or(0) / limit : 0;
     const auto level = std::min<size_t>(8, static_cast<size_t>(std::ceil(share * 8)));
     drawn += (size.blocks ? kBlocks : kLetters)[level];
   }
   std::string label = name;
   label.resize(kLabel, ' ');
-  const std::string tail = values.empty() ? "not known yet" : "  max " + rate_text(most);
+  const std::string tail = values.empty() ? "not known yet" : "  max " + rate_text(limit);
   return {{{label, Style::quiet}, {drawn, style}, {tail, Style::quiet}}};
 }
 
@@ -113,7 +113,7 @@ std::vector<TopLine> history_lines(const TopModel& model, const TopSize& size) {
           bar("running", running, Style::key, size)};
 }
 
-std::vector<TopLine> tenant_lines(const TopModel& model, const TopPage& page, size_t most, size_t width) {
+std::vector<TopLine> tenant_lines(const TopModel& model, const TopPage& page, size_t max, size_t width) {
   const std::vector<Column> columns = {{"TENANT", Align::left, Fit::shrinks},
                                        {"POLICY", Align::left, Fit::shrinks},
                                        {"RUN/MAX", Align::right},
@@ -125,12 +125,13 @@ std::vector<TopLine> tenant_lines(const TopModel& model, const TopPage& page, si
                                        {"FILES", Align::right}};
   const auto& tenants = model.tenants();
   std::vector<Line> rows;
-  for (const TopTenant& one : tenants) {
-    if (rows.size() >= most) break;
-    rows.push_back({shown_tenant(one.name, one.user), one.policy.empty() ? kNone : one.policy,
-                    std::to_string(one.running) + "/" + known_count(one.max_running), std::to_string(one.waiting),
-                    std::to_string(one.executions), std::to_string(one.failed), percent_text(one.cpu_percent),
-                    known_bytes(one.memory_bytes), bytes_text(one.workspace_bytes)});
+  for (const TopTenant& tenant : tenants) {
+    if (rows.size() >= max) break;
+    rows.push_back({shown_tenant(tenant.name, tenant.user), tenant.policy.empty() ? kNone : tenant.policy,
+                    std::to_string(tenant.running) + "/" + known_count(tenant.max_running),
+                    std::to_string(tenant.waiting), std::to_string(tenant.executions), std::to_string(tenant.failed),
+                    percent_text(tenant.cpu_percent), known_bytes(tenant.memory_bytes),
+                    bytes_text(tenant.workspace_bytes)});
   }
   std::vector<TopLine> lines;
   for (auto& text : table(columns, rows, width)) {
@@ -138,24 +139,24 @@ std::vector<TopLine> tenant_lines(const TopModel& model, const TopPage& page, si
     const bool only = at > 0 && tenants[at - 1].name == page.filter.tenant;
     lines.push_back(line(std::move(text), at == 0 ? Style::heading : only ? Style::key : Style::plain));
   }
-  if (tenants.size() > most)
-    lines.push_back(line("and " + std::to_string(tenants.size() - most) + " more tenants", Style::quiet));
+  if (tenants.size() > max)
+    lines.push_back(line("and " + std::to_string(tenants.size() - max) + " more tenants", Style::quiet));
   return lines;
 }
 
 std::vector<TopLine> pool_lines(const TopModel& model) {
   std::string text;
-  for (const TopPool& one : model.pool())
-    text += "  " + one.language + " " + std::to_string(one.idle) + "/" + std::to_string(one.wanted) +
-            (one.zygotes > 0 ? " +" + std::to_string(one.zygotes) + " zygotes" : "") + " " + bytes_text(one.bytes);
+  for (const TopPool& pool : model.pool())
+    text += "  " + pool.language + " " + std::to_string(pool.idle) + "/" + std::to_string(pool.wanted) +
+            (pool.zygotes > 0 ? " +" + std::to_string(pool.zygotes) + " zygotes" : "") + " " + bytes_text(pool.bytes);
   if (text.empty()) return {};
-  TopLine made = line("pool     ", Style::quiet);
-  made.spans.push_back({harmless("idle/wanted" + text), Style::plain});
-  made.fill = Style::plain;
-  return {made};
+  TopLine top_line = line("pool     ", Style::quiet);
+  top_line.spans.push_back({harmless("idle/wanted" + text), Style::plain});
+  top_line.fill = Style::plain;
+  return {top_line};
 }
 
-std::vector<TopLine> server_lines(const TopModel& model, size_t most, size_t width) {
+std::vector<TopLine> server_lines(const TopModel& model, size_t max, size_t width) {
   const auto& servers = model.servers();
   if (servers.empty()) return {};
   const std::vector<Column> columns = {{"UPSTREAM SERVER", Align::left, Fit::shrinks},
@@ -165,10 +166,10 @@ std::vector<TopLine> server_lines(const TopModel& model, size_t most, size_t wid
                                        {"TENANTS", Align::right},
                                        {"PROBLEM", Align::left, Fit::shrinks}};
   std::vector<Line> rows;
-  for (const TopServer& one : servers) {
-    if (rows.size() >= most) break;
-    rows.push_back({one.name, one.place, one.state, std::to_string(one.tools), std::to_string(one.connections),
-                    one.problem.empty() ? kNone : one.problem});
+  for (const TopServer& server : servers) {
+    if (rows.size() >= max) break;
+    rows.push_back({server.name, server.location, server.state, std::to_string(server.tools),
+                    std::to_string(server.connections), server.problem.empty() ? kNone : server.problem});
   }
   std::vector<TopLine> lines;
   for (auto& text : table(columns, rows, width)) {
@@ -176,8 +177,8 @@ std::vector<TopLine> server_lines(const TopModel& model, size_t most, size_t wid
     const bool bad = at > 0 && servers[at - 1].state == "failed";
     lines.push_back(line(std::move(text), at == 0 ? Style::heading : bad ? Style::bad : Style::plain));
   }
-  if (servers.size() > most)
-    lines.push_back(line("and " + std::to_string(servers.size() - most) + " more servers", Style::quiet));
+  if (servers.size() > max)
+    lines.push_back(line("and " + std::to_string(servers.size() - max) + " more servers", Style::quiet));
   return lines;
 }
 
@@ -211,7 +212,7 @@ Style style_of(const TopRow& row, const TopPage& page) {
 std::vector<TopLine> row_lines(const TopModel& model, TopPage& page, size_t height, size_t width) {
   const std::vector<TopRow> rows = model.rows(page.filter);
   page.room = height > 1 ? height - 1 : 1;
-  const int chosen = place_of(page.chosen, rows);
+  const int chosen = position_of(page.chosen, rows);
   const size_t first = chosen >= static_cast<int>(page.room) ? static_cast<size_t>(chosen) - page.room + 1 : 0;
   const auto begin = rows.begin() + static_cast<std::ptrdiff_t>(first);
   const auto end = rows.begin() + static_cast<std::ptrdiff_t>(std::min(rows.size(), first + page.room));
@@ -229,12 +230,12 @@ std::vector<TopLine> row_lines(const TopModel& model, TopPage& page, size_t heig
 }
 
 TopLine keys_line(const std::vector<std::pair<const char*, const char*>>& keys) {
-  TopLine made;
+  TopLine line;
   for (const auto& [key, does] : keys) {
-    made.spans.push_back({made.spans.empty() ? key : std::string("  ") + key, Style::key});
-    made.spans.push_back({std::string(" ") + does, Style::quiet});
+    line.spans.push_back({line.spans.empty() ? key : std::string("  ") + key, Style::key});
+    line.spans.push_back({std::string(" ") + does, Style::quiet});
   }
-  return made;
+  return line;
 }
 
 // The last line: a question, the result of an action, or the keys.
@@ -243,7 +244,7 @@ TopLine foot(const TopPage& page) {
     return line("end " + page.chosen + " now? y kills it, other keys do not", Style::warning);
   if (page.asks == TopPage::Asks::filter) return line("filter: " + page.filter.words + "_", Style::key);
   if (!page.problem.empty()) return line(page.problem, Style::bad);
-  if (!page.said.empty()) return line(page.said, Style::warning);
+  if (!page.reply.empty()) return line(page.reply, Style::warning);
   if (page.shows == TopPage::Shows::help) return keys_line({{"h", "back"}});
   if (page.shows == TopPage::Shows::execution)
     return keys_line({{"Esc", "back"}, {"arrows", "scroll"}, {"k", "kill"}, {"f", "freeze/thaw"}, {"h", "help"}});
@@ -258,11 +259,11 @@ TopLine foot(const TopPage& page) {
 }
 
 TopLine order_line(const TopPage& page) {
-  std::string said = "sorted by " + top_sort_name(page.filter.sort);
-  if (page.filter.with_ended) said += ", with ended";
-  if (!page.filter.tenant.empty()) said += ", only tenant " + page.filter.tenant;
-  if (!page.filter.words.empty()) said += ", filter: " + page.filter.words;
-  return line(std::move(said), Style::quiet);
+  std::string text = "sorted by " + top_sort_name(page.filter.sort);
+  if (page.filter.with_ended) text += ", with ended";
+  if (!page.filter.tenant.empty()) text += ", only tenant " + page.filter.tenant;
+  if (!page.filter.words.empty()) text += ", filter: " + page.filter.words;
+  return line(std::move(text), Style::quiet);
 }
 
 std::vector<TopLine> help_lines() {
@@ -295,17 +296,17 @@ std::vector<TopLine> help_lines() {
 
 void add_output(std::vector<TopLine>& lines, const char* name, const std::string& bytes, bool cut, size_t width) {
   lines.push_back(line(std::string(name) + (bytes.empty() ? ": empty" : ":"), Style::heading));
-  const std::string shown = cli::for_terminal(bytes);
+  const std::string display_text = cli::for_terminal(bytes);
   size_t begin = 0;
-  while (begin < shown.size()) {
-    size_t end = std::min(shown.find('\n', begin), shown.size());
-    const bool whole = end - begin <= width;
-    if (!whole) end = begin + width;
-    while (!whole && end > begin + 1 && (static_cast<unsigned char>(shown[end]) & 0xC0) == 0x80) end--;
-    std::string text = shown.substr(begin, end - begin);
+  while (begin < display_text.size()) {
+    size_t end = std::min(display_text.find('\n', begin), display_text.size());
+    const bool full = end - begin <= width;
+    if (!full) end = begin + width;
+    while (!full && end > begin + 1 && (static_cast<unsigned char>(display_text[end]) & 0xC0) == 0x80) end--;
+    std::string text = display_text.substr(begin, end - begin);
     std::replace(text.begin(), text.end(), '\t', ' ');
     lines.push_back({{{std::move(text), Style::plain}}});
-    begin = whole ? end + 1 : end;
+    begin = full ? end + 1 : end;
   }
   if (cut) lines.push_back(line("... there is more: warder logs", Style::quiet));
 }
@@ -327,34 +328,35 @@ void add_members(std::vector<TopLine>& lines, const std::string& name, const Jso
       add_members(lines, name.empty() ? key : name + "." + key, inner, depth + 1);
     return;
   }
-  const std::string shown = value.is_string() ? value.get<std::string>() : dump_json(value);
-  lines.push_back(line("  " + name + ": " + shown));
+  const std::string text = value.is_string() ? value.get<std::string>() : dump_json(value);
+  lines.push_back(line("  " + name + ": " + text));
 }
 
 std::vector<TopLine> execution_lines(const TopModel& model, const TopPage& page, const TopExecution& execution,
                                      size_t width) {
   std::vector<TopLine> lines = {line("execution " + page.chosen, Style::heading)};
   if (!execution.problem.empty()) lines.push_back(line(execution.problem, Style::bad));
-  const Json& one = execution.properties;
+  const Json& item = execution.properties;
   TopFilter all;
   all.with_ended = true;
   const std::vector<TopRow> rows = model.rows(all);
-  if (const int at = place_of(page.chosen, rows); at >= 0) {
+  if (const int at = position_of(page.chosen, rows); at >= 0) {
     const TopRow& row = rows[static_cast<size_t>(at)];
     lines.push_back(line("state     " + row.state));
-    lines.push_back(line("tenant    " + shown_tenant(row.tenant, row.user) + ", policy " + text(one, "Policy")));
+    lines.push_back(line("tenant    " + shown_tenant(row.tenant, row.user) + ", policy " + text(item, "Policy")));
     lines.push_back(line("language  " + (row.language.empty() ? kNone : row.language)));
-    lines.push_back(line("client    " + client_text(one) + client_process_text(one)));
+    lines.push_back(line("client    " + client_text(item) + client_process_text(item)));
     lines.push_back(line("usage     wall " + usec_text(row.wall_usec) + ", CPU " + known_usec(row.cpu_usec) +
                          ", memory " + known_bytes(row.memory_bytes) + ", tasks " + known_count(row.tasks)));
   }
-  const Json& limits = member(one, "Limits");
+  const Json& limits = member(item, "Limits");
   if (number(limits, "MemoryBytes") > 0)
     lines.push_back(line("limits    wall " + usec_text(number(limits, "WallUSec")) + ", memory " +
                          bytes_text(number(limits, "MemoryBytes")) + ", tasks " +
                          std::to_string(number(limits, "Tasks"))));
-  if (const std::string message = text(one, "Message"); !message.empty()) lines.push_back(line("message   " + message));
-  if (const Json& waits = member(one, "Approvals"); waits.is_array() && !waits.empty())
+  if (const std::string message = text(item, "Message"); !message.empty())
+    lines.push_back(line("message   " + message));
+  if (const Json& waits = member(item, "Approvals"); waits.is_array() && !waits.empty())
     lines.push_back(line("waits for approval of " + dump_json(waits), Style::warning));
   add_output(lines, "stdout", execution.out, execution.out_cut, width);
   if (!execution.err.empty()) add_output(lines, "stderr", execution.err, execution.err_cut, width);
@@ -362,7 +364,7 @@ std::vector<TopLine> execution_lines(const TopModel& model, const TopPage& page,
     lines.push_back(line("changed files and calls:", Style::heading));
     for (const std::string& text : lines_in(changes_text(execution.record))) lines.push_back(line("  " + text));
   }
-  const std::string receipt = text(one.is_object() ? one : execution.record, "Receipt");
+  const std::string receipt = text(item.is_object() ? item : execution.record, "Receipt");
   if (!receipt.empty()) {
     lines.push_back(line("receipt:", Style::heading));
     if (const auto parsed = parse_json(receipt)) {
@@ -385,7 +387,7 @@ std::vector<TopLine> scrolled_part(std::vector<TopLine> lines, TopPage& page, si
 }
 
 void append(std::vector<TopLine>& lines, std::vector<TopLine> more) {
-  for (TopLine& one : more) lines.push_back(std::move(one));
+  for (TopLine& line : more) lines.push_back(std::move(line));
 }
 
 // What a terminal of this height has room for, besides ten lines of executions.
@@ -449,11 +451,11 @@ std::vector<TopLine> draw_plain_top(const TopModel& model, const TopPage& page, 
   lines.push_back(order_line(page));
   TopPage all = page;
   append(lines, row_lines(model, all, model.rows(page.filter).size() + 1, width));
-  for (TopLine& one : lines) {
-    std::string text = one.text();
+  for (TopLine& top_line : lines) {
+    std::string text = top_line.text();
     if (text.size() > width) text.resize(width);
     while (!text.empty() && text.back() == ' ') text.pop_back();
-    one = line(std::move(text));
+    top_line = line(std::move(text));
   }
   return lines;
 }

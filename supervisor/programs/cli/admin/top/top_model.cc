@@ -32,8 +32,7 @@ bool fits_words(const TopRow& row, const std::string& words) {
 
 template <class Value>
 void sort_by(std::vector<TopRow>& rows, Value value) {
-  std::stable_sort(rows.begin(), rows.end(),
-                   [&](const TopRow& one, const TopRow& other) { return value(one) > value(other); });
+  std::stable_sort(rows.begin(), rows.end(), [&](const TopRow& a, const TopRow& b) { return value(a) > value(b); });
 }
 
 bool is_outcome(const std::string& column) { return !column.empty() && column[0] >= 'a' && column[0] <= 'z'; }
@@ -78,8 +77,8 @@ TopRow TopModel::row_of(const Json& execution, uint64_t now_usec, const std::map
   row.state = text(execution, "State");
   row.ended = row.state == "ended";
   if (row.ended) row.state = text(execution, "Outcome");
-  const uint64_t asked = number(execution, "AskedUSec"), cpu = number(execution, "CPUUSec");
-  row.age_usec = now_usec > asked ? now_usec - asked : 0;
+  const uint64_t requested = number(execution, "AskedUSec"), cpu = number(execution, "CPUUSec");
+  row.age_usec = now_usec > requested ? now_usec - requested : 0;
   row.wall_usec = number(execution, "WallUSec");
   row.memory_bytes = unless_zero(number(execution, "MemoryBytes"));
   row.tasks = unless_zero(number(execution, "Tasks"));
@@ -95,27 +94,27 @@ TopRow TopModel::row_of(const Json& execution, uint64_t now_usec, const std::map
 }
 
 TopTenant TopModel::tenant_of(const Json& tenant) {
-  TopTenant found;
-  found.name = text(tenant, "Name");
-  found.user = names_.of_tenant(found.name);
-  found.policy = text(tenant, "Policy");
-  found.connections = number(tenant, "Connections");
-  found.running = number(tenant, "Running");
-  found.waiting = number(tenant, "Waiting");
-  found.executions = number(tenant, "Executions");
-  found.failed = found.executions - std::min(found.executions, number(member(tenant, "Outcomes"), "ok"));
-  found.max_running = unless_zero(number(tenant, "MostRunning"));
-  found.workspace_bytes = number(tenant, "WorkspaceBytes");
-  found.quota_bytes = number(tenant, "QuotaBytes");
-  found.cpu_percent = 0;
+  TopTenant top_tenant;
+  top_tenant.name = text(tenant, "Name");
+  top_tenant.user = names_.of_tenant(top_tenant.name);
+  top_tenant.policy = text(tenant, "Policy");
+  top_tenant.connections = number(tenant, "Connections");
+  top_tenant.running = number(tenant, "Running");
+  top_tenant.waiting = number(tenant, "Waiting");
+  top_tenant.executions = number(tenant, "Executions");
+  top_tenant.failed = top_tenant.executions - std::min(top_tenant.executions, number(member(tenant, "Outcomes"), "ok"));
+  top_tenant.max_running = unless_zero(number(tenant, "MostRunning"));
+  top_tenant.workspace_bytes = number(tenant, "WorkspaceBytes");
+  top_tenant.quota_bytes = number(tenant, "QuotaBytes");
+  top_tenant.cpu_percent = 0;
   for (const TopRow& row : rows_) {
-    if (row.ended || row.tenant != found.name) continue;
-    if (row.memory_bytes) found.memory_bytes = found.memory_bytes.value_or(0) + *row.memory_bytes;
+    if (row.ended || row.tenant != top_tenant.name) continue;
+    if (row.memory_bytes) top_tenant.memory_bytes = top_tenant.memory_bytes.value_or(0) + *row.memory_bytes;
     if (row.state != "running") continue;
-    if (found.cpu_percent && row.cpu_percent) *found.cpu_percent += *row.cpu_percent;
-    if (!row.cpu_percent) found.cpu_percent.reset();
+    if (top_tenant.cpu_percent && row.cpu_percent) *top_tenant.cpu_percent += *row.cpu_percent;
+    if (!row.cpu_percent) top_tenant.cpu_percent.reset();
   }
-  return found;
+  return top_tenant;
 }
 
 void TopModel::take(Json manager, std::vector<Json> executions, std::vector<Json> tenants, uint64_t now_usec) {
@@ -127,9 +126,8 @@ void TopModel::take(Json manager, std::vector<Json> executions, std::vector<Json
   for (const Json& execution : executions_) rows_.push_back(row_of(execution, now_usec, before));
   tenants_.clear();
   for (const Json& tenant : tenants) tenants_.push_back(tenant_of(tenant));
-  std::stable_sort(tenants_.begin(), tenants_.end(), [](const TopTenant& one, const TopTenant& other) {
-    return std::pair(one.running + one.waiting, one.connections) >
-           std::pair(other.running + other.waiting, other.connections);
+  std::stable_sort(tenants_.begin(), tenants_.end(), [](const TopTenant& a, const TopTenant& b) {
+    return std::pair(a.running + a.waiting, a.connections) > std::pair(b.running + b.waiting, b.connections);
   });
 }
 
@@ -152,28 +150,30 @@ void TopModel::take_timeline(const Json& answer) {
 void TopModel::take_servers(const Json& answer) {
   servers_.clear();
   if (!answer.is_array()) return;
-  for (const Json& one : answer)
-    servers_.push_back({text(one, "Name"), text(one, "Place"), text(one, "State"), text(one, "Problem"),
-                        member(one, "Tools").size(), number(one, "Connections")});
-  std::stable_partition(servers_.begin(), servers_.end(), [](const TopServer& one) { return !one.problem.empty(); });
+  for (const Json& item : answer)
+    servers_.push_back({text(item, "Name"), text(item, "Place"), text(item, "State"), text(item, "Problem"),
+                        member(item, "Tools").size(), number(item, "Connections")});
+  std::stable_partition(servers_.begin(), servers_.end(),
+                        [](const TopServer& server) { return !server.problem.empty(); });
 }
 
 std::vector<TopRow> TopModel::rows(const TopFilter& filter) const {
-  std::vector<TopRow> shown;
+  std::vector<TopRow> top_rows;
   for (const TopRow& row : rows_) {
     if (row.ended && !filter.with_ended) continue;
     if (!filter.tenant.empty() && row.tenant != filter.tenant) continue;
-    if (fits_words(row, filter.words)) shown.push_back(row);
+    if (fits_words(row, filter.words)) top_rows.push_back(row);
   }
   // Executions of unknown CPU time come after those of known CPU time.
   if (filter.sort == TopSort::cpu)
-    sort_by(shown, [](const TopRow& row) { return std::pair(row.cpu_percent.value_or(-1), row.cpu_usec.value_or(0)); });
-  if (filter.sort == TopSort::memory) sort_by(shown, [](const TopRow& row) { return row.memory_bytes.value_or(0); });
-  if (filter.sort == TopSort::wall) sort_by(shown, [](const TopRow& row) { return row.wall_usec; });
-  if (filter.sort == TopSort::age) sort_by(shown, [](const TopRow& row) { return row.age_usec; });
+    sort_by(top_rows,
+            [](const TopRow& row) { return std::pair(row.cpu_percent.value_or(-1), row.cpu_usec.value_or(0)); });
+  if (filter.sort == TopSort::memory) sort_by(top_rows, [](const TopRow& row) { return row.memory_bytes.value_or(0); });
+  if (filter.sort == TopSort::wall) sort_by(top_rows, [](const TopRow& row) { return row.wall_usec; });
+  if (filter.sort == TopSort::age) sort_by(top_rows, [](const TopRow& row) { return row.age_usec; });
   // Ended executions come last.
-  std::stable_partition(shown.begin(), shown.end(), [](const TopRow& row) { return !row.ended; });
-  return shown;
+  std::stable_partition(top_rows.begin(), top_rows.end(), [](const TopRow& row) { return !row.ended; });
+  return top_rows;
 }
 
 std::vector<TopPool> TopModel::pool() const {

@@ -40,7 +40,7 @@ struct TopPool {
 };
 
 struct TopServer {  // an upstream server; state, place: the words of ListServers
-  std::string name, place, state, problem;
+  std::string name, location, state, problem;
   uint64_t tools = 0, connections = 0;
 };
 

@@ -9,7 +9,7 @@ constexpr size_t kMaxFilter = 60;
 
 }  // namespace
 
-int place_of(const std::string& id, const std::vector<TopRow>& rows) {
+int position_of(const std::string& id, const std::vector<TopRow>& rows) {
   for (size_t i = 0; i < rows.size(); i++)
     if (rows[i].id == id) return static_cast<int>(i);
   return -1;
@@ -18,7 +18,7 @@ int place_of(const std::string& id, const std::vector<TopRow>& rows) {
 void TopPage::choose(int key, const std::vector<TopRow>& rows) {
   if (rows.empty()) return;
   const int last = static_cast<int>(rows.size()) - 1, page = std::max(1, static_cast<int>(room) - 1);
-  int at = place_of(chosen, rows);
+  int at = position_of(chosen, rows);
   if (at < 0) at = key == kKeyUp || key == kKeyPageUp ? last + 1 : -1;
   if (key == kKeyUp) at--;
   if (key == kKeyDown) at++;
@@ -30,25 +30,25 @@ void TopPage::choose(int key, const std::vector<TopRow>& rows) {
 }
 
 void TopPage::scroll(int key) {
-  const size_t most = lines > room ? lines - room : 0, page = std::max<size_t>(room, 2) - 1;
+  const size_t limit = lines > room ? lines - room : 0, page = std::max<size_t>(room, 2) - 1;
   if (key == kKeyUp) scrolled -= std::min<size_t>(scrolled, 1);
   if (key == kKeyDown) scrolled++;
   if (key == kKeyPageUp) scrolled -= std::min(scrolled, page);
   if (key == kKeyPageDown) scrolled += page;
   if (key == kKeyHome) scrolled = 0;
-  if (key == kKeyEnd) scrolled = most;
-  scrolled = std::min(scrolled, most);
+  if (key == kKeyEnd) scrolled = limit;
+  scrolled = std::min(scrolled, limit);
 }
 
 TopDeed TopPage::act_on_chosen(int key, const std::vector<TopRow>& rows) {
-  const int at = place_of(chosen, rows);
+  const int at = position_of(chosen, rows);
   if (at < 0) {
-    said = "choose an execution with the arrow keys first";
+    reply = "choose an execution with the arrow keys first";
     return {};
   }
   const TopRow& row = rows[static_cast<size_t>(at)];
   if (row.ended) {
-    said = row.id + " has ended";
+    reply = row.id + " has ended";
     return {};
   }
   if (key == 'k') {
@@ -79,16 +79,16 @@ TopDeed TopPage::take_list_key(int key, const std::vector<TopRow>& rows) {
       asks = Asks::filter;
       break;
     case 't':
-      if (const int at = place_of(chosen, rows); !filter.tenant.empty() || at < 0) {
-        if (filter.tenant.empty()) said = "choose an execution with the arrow keys first";
+      if (const int at = position_of(chosen, rows); !filter.tenant.empty() || at < 0) {
+        if (filter.tenant.empty()) reply = "choose an execution with the arrow keys first";
         filter.tenant.clear();
       } else {
         filter.tenant = rows[static_cast<size_t>(at)].tenant;
       }
       break;
     case kKeyEnter:
-      if (place_of(chosen, rows) < 0) {
-        said = "choose an execution with the arrow keys first";
+      if (position_of(chosen, rows) < 0) {
+        reply = "choose an execution with the arrow keys first";
       } else {
         shows = Shows::execution;
         scrolled = 0;
@@ -105,11 +105,11 @@ TopDeed TopPage::take_list_key(int key, const std::vector<TopRow>& rows) {
 }
 
 TopDeed TopPage::take_key(int key, const std::vector<TopRow>& rows) {
-  said.clear();
+  reply.clear();
   if (asks == Asks::kill) {
     asks = Asks::nothing;
     if (key == 'y' || key == 'Y') return {TopDeed::Kind::kill, chosen};
-    said = "not killed";
+    reply = "not killed";
     return {};
   }
   if (asks == Asks::filter) {

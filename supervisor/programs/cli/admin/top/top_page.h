@@ -33,7 +33,7 @@ struct TopPage {
   enum class Asks { nothing, filter, kill } asks = Asks::nothing;
   TopFilter filter;
   std::string chosen;   // the id of the chosen execution
-  std::string said;     // the result of the last action
+  std::string reply;    // the result of the last action
   std::string problem;  // why what is shown is old; empty: it is not
   size_t scrolled = 0;  // lines of the help or of the execution above the first one that is visible
   size_t room = 1;      // lines for the list, the help or the execution; top_draw.h sets it
@@ -50,6 +50,6 @@ struct TopPage {
 };
 
 // The position of the chosen execution; -1: it is not in the list.
-int place_of(const std::string& id, const std::vector<TopRow>& rows);
+int position_of(const std::string& id, const std::vector<TopRow>& rows);
 
 }  // namespace admin

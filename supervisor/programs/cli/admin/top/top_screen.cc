@@ -99,14 +99,14 @@ TopScreen::~TopScreen() = default;
 
 Result<TopScreen> TopScreen::open() {
   std::setlocale(LC_CTYPE, "");
-  SCREEN* made = ::newterm(nullptr, stdout, stdin);
-  if (!made) {
+  SCREEN* screen = ::newterm(nullptr, stdout, stdin);
+  if (!screen) {
     const char* type = std::getenv("TERM");
     return fail(Code::unavailable, std::string("the terminal type '") + (type ? type : "") + "' is not known here",
                 "set TERM, for example TERM=xterm, or use --batch");
   }
   auto terminal = std::make_unique<Terminal>();
-  terminal->screen = made;
+  terminal->screen = screen;
   terminal->utf8 = std::string_view(::nl_langinfo(CODESET)) == "UTF-8";
   ::cbreak();
   ::noecho();
@@ -134,19 +134,19 @@ TopSize TopScreen::size() const {
 }
 
 void TopScreen::show(const std::vector<TopLine>& lines) {
-  const TopSize shown = size();
+  const TopSize top_size = size();
   ::werase(stdscr);
-  for (size_t y = 0; y < lines.size() && y < shown.height; y++) {
+  for (size_t y = 0; y < lines.size() && y < top_size.height; y++) {
     const TopLine& line = lines[y];
     ::wmove(stdscr, static_cast<int>(y), 0);
-    size_t left = shown.width;
+    size_t remaining = top_size.width;
     for (const TopSpan& span : line.spans) {
       ::wattrset(stdscr, static_cast<int>(terminal_->attributes(span.style)));
       const std::string text = terminal_->utf8 ? span.text : harmless(span.text);
       // waddnstr() goes to the next line at the right edge; the number of bytes bounds the number of columns only for
       // ASCII. So characters are counted here; a wide one may be cut.
       size_t bytes = 0;
-      for (; bytes < text.size() && left > 0; left--) {
+      for (; bytes < text.size() && remaining > 0; remaining--) {
         bytes++;
         while (bytes < text.size() && (static_cast<unsigned char>(text[bytes]) & 0xC0) == 0x80) bytes++;
       }
@@ -154,7 +154,7 @@ void TopScreen::show(const std::vector<TopLine>& lines) {
     }
     if (line.fill != TopStyle::heading && line.fill != TopStyle::chosen) continue;
     ::wattrset(stdscr, static_cast<int>(terminal_->attributes(line.fill)));
-    for (; left > 0; left--) ::waddch(stdscr, ' ');
+    for (; remaining > 0; remaining--) ::waddch(stdscr, ' ');
   }
   ::wattrset(stdscr, A_NORMAL);
   ::wrefresh(stdscr);

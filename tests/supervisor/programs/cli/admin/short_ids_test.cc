@@ -20,10 +20,10 @@ TEST_CASE("the beginning of an id means the only id that begins so", "[short_ids
 }
 
 TEST_CASE("several ids that begin so are all named", "[short_ids]") {
-  const auto found = matched("e2415");
-  REQUIRE(!found);
-  CHECK(found.error().code == Code::invalid);
-  CHECK_THAT(found.error().what, Contains("2 ids") && Contains(kIds[0]) && Contains(kIds[1]) && !Contains(kIds[2]));
+  const auto match = matched("e2415");
+  REQUIRE(!match);
+  CHECK(match.error().code == Code::invalid);
+  CHECK_THAT(match.error().what, Contains("2 ids") && Contains(kIds[0]) && Contains(kIds[1]) && !Contains(kIds[2]));
   const std::vector<std::string> many(30, "");
   std::vector<std::string> ids;
   for (size_t i = 0; i < many.size(); i++) ids.push_back("e" + std::to_string(100 + i));

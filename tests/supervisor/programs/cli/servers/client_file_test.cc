@@ -15,17 +15,17 @@ using admin::ClientServer;
 namespace {
 
 admin::ImportSurroundings surroundings() {
-  admin::ImportSurroundings given;
-  given.variable = [](const std::string& name, bool& is_set) {
+  admin::ImportSurroundings import_surroundings;
+  import_surroundings.variable = [](const std::string& name, bool& is_set) {
     is_set = name == "KEY";
     return std::string(is_set ? "value" : "");
   };
-  given.real_path = [](const std::string& path) -> std::string {
+  import_surroundings.real_path = [](const std::string& path) -> std::string {
     if (path == "python3" || path == "node") return "/usr/bin/" + path;
     if (path.starts_with("/opt/") || path.starts_with("/usr/")) return path;
     return {};
   };
-  return given;
+  return import_surroundings;
 }
 
 std::vector<ClientServer> servers_in(const char* text) {

@@ -92,10 +92,10 @@ TEST_CASE("the CPU percentage is the difference of two samples, and unknown is n
 
 TEST_CASE("a value of 2^64-1 on D-Bus is not known", "[top]") {
   TopModel model;
-  Json one = execution("e1", "one", UINT64_MAX, 1000);
-  one["MemoryBytes"] = UINT64_MAX;
-  model.take(manager(), {one}, {}, kNow);
-  model.take(manager(), {one}, {}, kNow + 1'000'000);
+  Json item = execution("e1", "one", UINT64_MAX, 1000);
+  item["MemoryBytes"] = UINT64_MAX;
+  model.take(manager(), {item}, {}, kNow);
+  model.take(manager(), {item}, {}, kNow + 1'000'000);
   const TopRow row = model.rows({}).at(0);
   CHECK_FALSE(row.cpu_usec);
   CHECK_FALSE(row.cpu_percent);
@@ -187,21 +187,21 @@ TEST_CASE("an execution that ended is opened with its files and calls", "[top]")
                  {"Files", {{"created", {"made\n"}}, {"omitted", 2u}}},
                  {"Calls", {{{"time", "12:00"}, {"action", "call"}, {"subject", "files.read"}, {"count", 3u}}}}};
   const std::string all = drawn(sampled(), page, {100, 40, true}, open);
-  for (const char* shown : {"created made?", "and 2 more", "call files.read (3 times)", "start: cold"})
-    CHECK(all.find(shown) != std::string::npos);
+  for (const char* shown_count : {"created made?", "and 2 more", "call files.read (3 times)", "start: cold"})
+    CHECK(all.find(shown_count) != std::string::npos);
 }
 
 TEST_CASE("killing asks first, and only y kills", "[top]") {
   const auto rows = sampled().rows({});
   TopPage page;
   CHECK(page.take_key('k', rows).kind == TopDeed::Kind::nothing);
-  CHECK(page.said.find("choose an execution") != std::string::npos);
+  CHECK(page.reply.find("choose an execution") != std::string::npos);
   page.take_key(kKeyDown, rows);
   CHECK(page.chosen == "e1");
   CHECK(page.take_key('k', rows).kind == TopDeed::Kind::nothing);
   CHECK(page.asks == TopPage::Asks::kill);
   CHECK(page.take_key('q', rows).kind == TopDeed::Kind::nothing);
-  CHECK(page.said == "not killed");
+  CHECK(page.reply == "not killed");
   page.take_key('k', rows);
   const TopDeed deed = page.take_key('y', rows);
   CHECK(deed.kind == TopDeed::Kind::kill);
@@ -217,7 +217,7 @@ TEST_CASE("f freezes what runs and thaws what is frozen", "[top]") {
   CHECK(page.take_key('f', rows).kind == TopDeed::Kind::thaw);
   rows[1].ended = true;
   CHECK(page.take_key('f', rows).kind == TopDeed::Kind::nothing);
-  CHECK(page.said == "e2 has ended");
+  CHECK(page.reply == "e2 has ended");
 }
 
 TEST_CASE("keys choose, filter and open", "[top]") {
@@ -278,11 +278,11 @@ TEST_CASE("no text of another program controls the terminal", "[top]") {
   const std::string hostile =
       "\x1b]0;title\x07\x9b"
       "2J\xe2\x80\xae";
-  Json one = execution("e1", hostile, 1);
-  one["Language"] = hostile;
+  Json item = execution("e1", hostile, 1);
+  item["Language"] = hostile;
   Json daemon = manager();
   daemon["Version"] = daemon["ReloadProblem"] = hostile;
-  model.take(daemon, {one}, {tenant(hostile, 1)}, kNow);
+  model.take(daemon, {item}, {tenant(hostile, 1)}, kNow);
   TopExecution open;
   open.properties = {{"Message", hostile}, {"Receipt", "{\"a\":\"\\u001b[2J\"}"}};
   open.out = hostile + "\tcaf\xc3\xa9\n";
