@@ -135,7 +135,7 @@ class Catalog {
   // Removes a server's name from the beginning of the text and returns it.
   std::string take_server(std::string_view& text) const;
   bool is_callable(uint32_t number) const { return number < callable_; }
-  // Puts the tools, of which the first `named` have the name that was searched, into the lists of `found`.
+  // Puts the tools, of which the first `named` have the name that was searched, into the lists of `match`.
   void list(ToolMatches& match, const std::vector<uint32_t>& tools, size_t named, size_t limit) const;
   void rank(ToolMatches& tools, const std::vector<uint32_t>& first, const Query& query, std::string_view text,
             const Index::Terms& terms, const Filter& passes) const;

@@ -17,8 +17,8 @@ namespace catalog {
 
 class Thesaurus;
 
-// The field of a word decides about its weight. `place` is server and category, `parameters` the names of parameters,
-// `about` the descriptions of parameters.
+// The field of a word decides about its weight. `provider` is server and category, `parameters` the names of
+// parameters, `about` the descriptions of parameters.
 enum class Field : uint8_t { name, provider, description, parameters, about, uses };
 constexpr size_t kFields = 6;
 constexpr size_t kMaxQueryWords = 160;   // further words are not read
@@ -30,7 +30,7 @@ class Index {
   using Mask = std::vector<uint8_t>;    // for each document: 1 lets it through, 0 does not; empty: all pass
   static constexpr int32_t kFull = 64;  // the weight of a word that counts in full
 
-  // A word of the vocabulary that counts in part: `weight` of kWhole.
+  // A word of the vocabulary that counts in part: `weight` of kFull.
   struct Related {
     uint32_t term = 0;
     int32_t weight = 0;

@@ -9,7 +9,7 @@
 namespace catalog {
 namespace {
 
-// Weights, in parts of Index::kWhole.
+// Weights, in parts of Index::kFull.
 constexpr int32_t kWeak = 20;      // a word that says little about the wanted tool
 constexpr int32_t kNumber = 20;    // a number is usually an argument, not a tool
 constexpr int32_t kLetter = 13;    // a single letter

@@ -84,7 +84,7 @@ class UsedNames {
 };
 
 // A valid identifier in Python and JavaScript, and no keyword of either: "create-issue" is create_issue, "import" is
-// import_. A name that `taken` has gets a number. The result is added to `taken`.
+// import_. A name that `names` has gets a number. The result is added to `names`.
 std::string identifier(std::string_view name, UsedNames& names);
 
 std::string python_stub(const StubModule& module);

@@ -81,9 +81,9 @@ class Jail {
   // The next message of jail-init: `exited`, or `failed` when the interpreter could not be started. Empty when init
   // ended without a message (it was killed).
   Task<std::optional<InitReport>> next_report();
-  // Ends every process. Returns at once; wait for the end with gone().
+  // Ends every process. Returns at once; wait for the end with exited().
   void kill();
-  // Lowers the priority of the jail's code; see CodePriority::look(). With a cgroup it does nothing: cpu.weight is
+  // Lowers the priority of the jail's code; see CodePriority::inspect(). With a cgroup it does nothing: cpu.weight is
   // fair. `priority` is of the execution, the session or the server.
   void lower_priority(CodePriority& priority, const TreeUsage& usage);
   // Waits until every process of the jail is gone (pid_namespaces(7): init ends last).

@@ -60,7 +60,7 @@ struct CallRules {
   Verdict otherwise = Verdict::deny;
   ApprovalRules approval;
   // client: a server's question in the middle of a call goes to the person at the calling client.
-  // nobody: no server may ask questions.
+  // no_user: no server may ask questions.
   enum class Questions { client, no_user };
   Questions questions = Questions::no_user;
   std::vector<RateRule> rates;

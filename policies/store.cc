@@ -92,7 +92,8 @@ Mode mode_of(const std::vector<std::string>& folders) {
 // Store::Loader: reads all folders once. Collects problems instead of stopping at the first.
 class Store::Loader {
  public:
-  // `known`: filters that were compiled before, by their source text. A filter with the same source text is used again.
+  // `filters`: filters that were compiled before, by their source text. A filter with the same source text is used
+  // again.
   Loader(const HostCapacity& host, const Filters& filters) : host_(host), known_filters_(filters) {}
 
   Result<Set> load(const std::vector<std::string>& folders, Mode mode) {

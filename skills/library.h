@@ -23,7 +23,7 @@ class Shared {
 
   // Adds a skill. False: there is one of this name, which stays.
   bool add(WholeSkill skill);
-  // Adds the skills of `others`, also shared with them in memory. Returns the names of those whose names are taken.
+  // Adds the skills of `peers`, also shared with them in memory. Returns the names of those whose names are taken.
   std::vector<std::string> add(const Shared& peers);
   size_t size() const { return saved_.size(); }
 

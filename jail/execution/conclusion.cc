@@ -57,7 +57,7 @@ void conclude(Report& report, const Evidence& evidence, const EndedProgram& prog
 }
 
 void count_left_running(Report& report, const InitReport& exited, uint32_t tasks) {
-  if (exited.remaining_processes > tasks) {  // kOthersUncounted, or a number that cannot be true
+  if (exited.remaining_processes > tasks) {  // kRemainderUncounted, or a number that cannot be true
     report.left_running = 0;
   } else if (exited.remaining_processes > 0) {
     report.left_running = exited.remaining_processes;

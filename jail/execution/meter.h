@@ -62,7 +62,7 @@ class Meter {
   ValuesApart values_;
   CgroupUsage before_;
   uint64_t cpu_before_us_ = 0, memory_before_ = 0, granted_ = 0;
-  uint64_t memory_seen_ = 0;  // the most that look() has seen
+  uint64_t memory_seen_ = 0;  // the most that inspect() has seen
   uint32_t tasks_seen_ = 0;
   std::optional<uint64_t> cpu_now_us_;  // set when a jail without a cgroup still lives at the end
   uint64_t peak_now_ = 0, shared_now_ = 0;

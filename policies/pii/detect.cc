@@ -108,7 +108,7 @@ struct Alternation {
   };
 
   // Checks one candidate. `span`: a match of one shape, or of its beginning. Other shapes may begin there and be
-  // longer, up to `limit`. A finding that begins before `taken` does not count.
+  // longer, up to `limit`. A finding that begins before `used` does not count.
   Taken take(std::string_view text, PiiSpan span, size_t limit, size_t used) const {
     size_t next = span.begin + 1;
     size_t end = by == By::full ? span.end : span.begin;  // of the longest shape

@@ -94,7 +94,7 @@ class BusyTime {
 
 // Names the loop's work until this NamedWork is destroyed; a NamedWork within another one names the work meanwhile.
 // Must not live across a co_await: the work while a task waits belongs to other tasks, and the turn would lose its
-// names. Does nothing on a thread that runs no loop. `whom` must outlive this object. nullptr: the tenant or user of
+// names. Does nothing on a thread that runs no loop. `user` must outlive this object. nullptr: the tenant or user of
 // the surrounding work.
 class NamedWork {
  public:

@@ -14,7 +14,7 @@ struct ReadConfiguration {
 };
 
 // Reads with the invocation of the start, and tries the next start (configuration/trial.h) inside the unit's sandbox;
-// `held`: the daemon's sockets; `current` does not change, and the task has a copy of it. All calls must use
+// `sockets`: the daemon's sockets; `current` does not change, and the task has a copy of it. All calls must use
 // the same `thread`: libseccomp, getpwnam(3) and getgrnam(3) are not made for two threads at once, and the loop's
 // thread uses them only before it serves. The problems hold those of check_open_files(), too.
 // Errors: only those of the thread.

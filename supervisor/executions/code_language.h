@@ -21,7 +21,7 @@ constexpr bool is_same(CodeLanguage a, CodeLanguage b) {
   return a == b || (jail::runs_in_node(a) && jail::runs_in_node(b));
 }
 // The error invalid for a text that names another language than the call: "the fence says bash, and language is
-// python". `what`: the first half.
+// python". `problem`: the first half.
 tl::unexpected<Error> wrong_language(const std::string& problem, CodeLanguage named, CodeLanguage of_call);
 
 }  // namespace executions

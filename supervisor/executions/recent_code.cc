@@ -24,7 +24,7 @@ bool has_account(std::string_view tenant, std::string_view account) {
   return account.empty() || tenants::account_of(tenant) == account;
 }
 
-// The `most` that were used most often; of equals, the one that was used last.
+// The `max` that were used most often; of equals, the one that was used last.
 template <class Use>
 std::vector<Use> most_used(std::vector<Use> all, size_t max) {
   std::stable_sort(all.begin(), all.end(), [](const Use& a, const Use& b) {

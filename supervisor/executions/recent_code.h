@@ -83,7 +83,7 @@ class RecentCode {
   // The newest first, each text once; together at most `most_bytes`.
   std::vector<EarlierCode> earlier(const std::string& tenant, const std::string& execution, size_t most_bytes) const;
 
-  // Programs that ran at least `least` times, the most often used first, at most `most`; of an account with its named
+  // Programs that ran at least `least` times, the most often used first, at most `max`; of an account with its named
   // workspaces, or of all (empty).
   std::vector<ProgramUse> programs(std::string_view account, uint64_t least, size_t max) const;
   std::vector<SkillUse> skills(std::string_view account, size_t max) const;

@@ -32,7 +32,7 @@ class StagedWorkspace {
   Task<bool> has_changes();
   // Waits until no jail has the folder: from then on, nobody changes its files. Call settle() afterwards.
   Task<> wait_until_unused();
-  // Call it once, when the jail has ended, or has_changes() was false. `others`: the changes of other programs in the
+  // Call it once, when the jail has ended, or has_changes() was false. `changes`: the changes of other programs in the
   // workspace since `started_ns`, the begin of this program. Without changed files, Proposal::state is `none`.
   Task<Result<proposals::Proposal>> settle(proposals::ProposalAbout about, tenants::Changes changes,
                                            int64_t started_ns);

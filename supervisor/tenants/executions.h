@@ -87,7 +87,7 @@ class Executions {
   Result<FileRange> read(std::string_view id, Stream stream, uint64_t offset, size_t limit) const;
 
   void set_limits(KeepLimits limits);
-  // Ids of the executions, newest first; at most `most`.
+  // Ids of the executions, newest first; at most `max`.
   std::vector<std::string> newest(size_t max) const;
   size_t saved() const { return saved_.size(); }
   uint64_t saved_bytes() const;

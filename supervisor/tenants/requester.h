@@ -31,7 +31,7 @@ struct Requester {
 
 // The key of a request's _meta that says where an execution may run: "home", as without the key, or "any".
 inline constexpr char kPlaceKey[] = "org.warder/place";
-// Whether a request's _meta says "any". Other values: see check_place().
+// Whether a request's _meta says "any". Other values: see check_run_location().
 bool may_run_anywhere(const Json& meta);
 // Errors: invalid: the value is neither "home" nor "any", or not a string.
 Result<> check_run_location(const Json& meta);

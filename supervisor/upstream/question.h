@@ -41,7 +41,7 @@ Result<Question> read_question(const Json& params, WorkMeter& meter);
 Task<Result<Question>> read_question_in_turn(Work& work, Work::Owner owner, Json params);
 Task<Result<Json>> fitting_content(Work& work, Work::Owner owner, const Question& question, Json content);
 
-// Untrusted text as a person may see it: valid UTF-8, the first `most` bytes, and "..." if there were more. U+FFFD
+// Untrusted text as a person may see it: valid UTF-8, the first `max` bytes, and "..." if there were more. U+FFFD
 // replaces control characters, invisible characters and those that change the direction of writing. `newlines` says
 // whether a newline stays or is replaced, too.
 enum class Newlines { keep, replace };

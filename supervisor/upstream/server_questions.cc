@@ -87,7 +87,7 @@ Task<> ServerQuestions::answer(Open& item, Asking asking, RequestClock& clock, J
     const Json error{{"code", kInvalidParams}, {"message", question.error().what}};
     send_({{"jsonrpc", "2.0"}, {"id", item.id}, {"error", error}});
   }
-  // `one` owns this task, so a later turn of the loop destroys it.
+  // `item` owns this task, so a later turn of the loop destroys it.
   if (auto node = open_.extract(dump_json(item.id))) loop_.defer([done = std::move(node.mapped())] {});
 }
 

@@ -33,7 +33,8 @@ class ServerQuestions {
 
   // A call begins. `clock` stops while the person is asked, and must outlive the call's close().
   void open(int64_t call, Asking asking, RequestClock& clock);
-  // The call ends, and its open questions are withdrawn. `heard`: the server answered; false: the call was given up.
+  // The call ends, and its open questions are withdrawn. `was_received`: the server answered; false: the call was given
+  // up.
   void close(int64_t call, bool was_received);
   // The answer to a call came after the call was given up.
   void received(int64_t call) { abandoned_.erase(call); }

@@ -5,6 +5,6 @@
 
 #include "supervisor/base/json/json_fwd.h"
 
-// The text of `value`, up to about `most` bytes: the work does not grow with the size of the value. Each bracket that
+// The text of `value`, up to about `max` bytes: the work does not grow with the size of the value. Each bracket that
 // was opened is closed.
 std::string json_beginning(const Json& value, size_t max);

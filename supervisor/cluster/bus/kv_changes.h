@@ -24,7 +24,7 @@ class KvChanges {
   // begin_all(): what changed has come.
   void begin_all();
   void end_all();
-  // `made` tells two values with the same revision apart: a lost bucket begins again at revision 1.
+  // `count` tells two values with the same revision apart: a lost bucket begins again at revision 1.
   void value(std::string key, std::string bytes, uint64_t revision, uint64_t count);
   void removed(const std::string& key, uint64_t revision);
 
@@ -50,7 +50,7 @@ class KvChanges {
   std::deque<std::string> order_;           // keys of unread_; empty: `current`
   bool has_unread_current_ = false;
   std::optional<std::set<std::string>> reported_;  // between begin_all() and end_all()
-  size_t bytes_ = 0;                               // of known_ and unread_
+  size_t bytes_ = 0;                               // of the known and unread_
   std::optional<Error> ended_;
   OneShot<>::Resolver reader_;  // the task that waits in next()
 };

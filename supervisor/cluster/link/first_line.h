@@ -11,7 +11,7 @@
 
 namespace cluster {
 
-// `socket`: a non-blocking stream socket, which must outlive the task. `most`: bytes of the line, without its newline.
+// `socket`: a non-blocking stream socket, which must outlive the task. `max`: bytes of the line, without its newline.
 Task<Result<std::string>> read_first_line(Loop& loop, AsyncFd& socket, size_t max, std::chrono::milliseconds limit);
 
 // Reads exactly `count` bytes. The caller bounds the time: shutdown(2) of the socket ends the task with an error.

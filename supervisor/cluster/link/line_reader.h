@@ -8,7 +8,7 @@
 
 namespace cluster {
 
-// Passes each line of at most `most` bytes to `take`, and tells it of longer ones, until `take` returns false or the
+// Passes each line of at most `max` bytes to `take`, and tells it of longer ones, until `take` returns false or the
 // connection ends. True: `take` has ended it. The socket must outlive the task.
 Task<bool> read_lines(Loop& loop, AsyncFd& socket, size_t max,
                       std::function<bool(const mcp::LineSplitter::Item& line)> take);

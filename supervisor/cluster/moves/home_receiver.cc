@@ -62,7 +62,7 @@ void HomeReceiver::take(AsyncFd socket, cluster::Push push) {
   tasks_.spawn(serve(std::move(socket), std::move(push), *std::move(location)));
 }
 
-// The arrival has `place` until it has ended.
+// The arrival has `location` until it has ended.
 Task<> HomeReceiver::serve(AsyncFd socket, cluster::Push push,
                            std::unique_ptr<ArrivalSlots::ArrivalReservation> location) {
   const std::string name = push.id.text(), from = push.node;

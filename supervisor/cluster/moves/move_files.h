@@ -83,7 +83,7 @@ class MoveFiles {
   };
   Result<Parked> open_parked(const std::string& file) const;
   // The kinds of data that the workspace has here, in words: "files", "skills". Kept output of ended executions does
-  // not count, as place() keeps it. Empty: a snapshot may take its place.
+  // not count, as install() keeps it. Empty: a snapshot may take its place.
   Result<std::vector<std::string>> contents(const tenants::TenantId& id) const;
   // The workspace's folder below that of all tenants: "ada/workspaces/reports".
   static std::string folder_name(const tenants::TenantId& id);

@@ -51,8 +51,9 @@ class BusTunnel {
   Ends ends_;
   std::function<void()> ended_;
   uint64_t sent_ = 0, acknowledged_ = 0;  // bytes from the local socket
-  uint64_t written_ = 0, reported_ = 0;   // bytes to the local socket; told_: that the other side knows to be written
-  std::shared_ptr<Event> room_;           // while read_local() waits for acknowledgements
+  uint64_t written_ = 0,
+           reported_ = 0;        // bytes to the local socket; reported_: that the other side knows to be written
+  std::shared_ptr<Event> room_;  // while read_local() waits for acknowledgements
   Monotonic::time_point last_received_ = Monotonic::now();
   bool is_writing_ = false;  // the local socket is slow, and signs of life wait behind its data
   bool has_ended_ = false;

@@ -23,13 +23,13 @@ struct StoredConnection {
 
 class FdStore {
  public:
-  // `taken`: the connections from an earlier warderd; new names differ from theirs. Errors: unavailable, there is no
-  // service manager.
+  // `connections`: the connections from an earlier warderd; new names differ from theirs. Errors: unavailable, there is
+  // no service manager.
   static Result<std::unique_ptr<FdStore>> open(Loop& loop, const std::vector<StoredConnection>& connections);
   // Stores both descriptors from now on. Returns the function that removes them; nullptr when 4096 messages already
   // wait for the service manager, or no descriptor is free.
   std::function<void()> keep(int socket, int record);
-  // The function that removes a connection of `taken` from the store. The store must outlive the function's call.
+  // The function that removes a connection of `connections` from the store. The store must outlive the function's call.
   std::function<void()> forget(std::string name);
   // Done when every message was sent. One waiter at a time.
   Task<> flushed();

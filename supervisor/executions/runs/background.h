@@ -54,7 +54,7 @@ std::string interrupted_answer(const std::string& execution, const std::string& 
 // The answer that says where the result of a background execution will be: {execution_id, state, result, note?}, and
 // a link.
 mcp::ToolResult background_handle(const std::string& execution, tasks::TaskState state, std::string_view note = {});
-// The text block of an answer; of a text longer than `most` bytes, its beginning, and a note that says so.
+// The text block of an answer; of a text longer than `max` bytes, its beginning, and a note that says so.
 std::string saved_text(const std::string& execution, const mcp::ToolResult& result, std::string_view outcome,
                        size_t max);
 

@@ -58,7 +58,7 @@ Result<tenants::Requester> requester_for(const ExecuteEnvironment& environment, 
   return environment.stateless_requester_of(context);
 }
 
-// One call, from its record to its answer. `again`: nullptr for a client's call. `named`: nullptr unless the client
+// One call, from its record to its answer. `execution`: nullptr for a client's call. `named`: nullptr unless the client
 // chose the id; it is told whether a program may have begun.
 Task<mcp::ToolResult> run_call(ExecuteEnvironment& environment, mcp::RequestContext& context, Json arguments,
                                const ResumedExecution* execution, NamedRun* named) {

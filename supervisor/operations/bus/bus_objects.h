@@ -248,8 +248,8 @@ class BusObjects {
               const AppendValues& write);
   void refresh_subscribers();
   Task<> refresh(std::string name);
-  // Whether the caller may read the records of `asked`: a tenant; empty: all; nullopt: all that it sees, which are its
-  // own tenant's unless it sees all. Returns the tenant, or empty for all. Errors: denied.
+  // Whether the caller may read the records of `request`: a tenant; empty: all; nullopt: all that it sees, which are
+  // its own tenant's unless it sees all. Returns the tenant, or empty for all. Errors: denied.
   Task<Result<std::string>> readable_records(MessagePtr call, std::optional<std::string> request);
   // Settles an approval, if the caller may. At an execution's path, the approval must belong to that execution.
   Task<Result<MessagePtr>> settle(MessagePtr call, std::string id, calls::ApprovalVerdict verdict);

@@ -65,7 +65,7 @@ class BusiestTenants {
   const std::function<Monotonic::time_point()> now_;
   const Monotonic::time_point started_;
   std::map<std::string, KnownTenant, std::less<>> tenants_;
-  std::map<std::string_view, KnownTenant*> named_;  // keys and values are those of known_
+  std::map<std::string_view, KnownTenant*> named_;  // keys and values are those of tenants_
   Sum remainder_;
   executions::ExecutionRegistry::Observers::Place observing_;
 };

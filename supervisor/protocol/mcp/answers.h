@@ -20,7 +20,7 @@ inline auto refuse(ErrorCode code, std::string message, Json data = {}) {
 RpcError rpc_error(const Error& error);
 RpcError bad_cursor();
 
-// Errors: invalid_params, "Invalid params: `shown` must be a string".
+// Errors: invalid_params, "Invalid params: `shown_as` must be a string".
 tl::expected<std::string, RpcError> string_in(const Json& object, const char* key, const char* shown_as);
 // params.cursor; empty for the first page. Errors: invalid_params.
 tl::expected<std::string, RpcError> cursor_in(const Json& params);

@@ -48,7 +48,7 @@ class Conversation : private CallHost {
   Conversation& operator=(const Conversation&) = delete;
 
   const Client& client() const { return client_; }
-  // The user, as text for people: Principal::shown().
+  // The user, as text for people: Principal::displayed().
   const std::string& name() const { return client_.principal.displayed(); }
   size_t calls() const { return calls_.size(); }
   // Whether the request has a handler that runs, and is not parked.

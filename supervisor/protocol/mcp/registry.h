@@ -52,7 +52,7 @@ struct ToolDefinition {
 };
 using ToolHandler = std::function<Task<ToolResult>(RequestContext&, Json arguments)>;
 
-// Observer of every tools/call with valid arguments, for audits and accounts. `began` is called before the handler
+// Observer of every tools/call with valid arguments, for audits and accounts. `started` is called before the handler
 // runs, `answered` with the handler's answer.
 struct CallObserver {
   std::function<void(const RequestContext&, const std::string& tool, const Json& arguments)> started;
@@ -85,7 +85,7 @@ struct ResourceProvider {
   // not_found.
   std::function<Task<Result<std::vector<ResourceContents>>>(RequestContext&, std::string uri)> read;
   std::vector<ResourceTemplate> templates;
-  // `told`: the program reports changes of this provider's resources with Server::lists_changed() and
+  // `reported`: the program reports changes of this provider's resources with Server::lists_changed() and
   // resource_updated().
   enum class Changes { untold, reported };
   Changes changes = Changes::untold;

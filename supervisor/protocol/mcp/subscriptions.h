@@ -96,7 +96,7 @@ class Subscriptions {
   Watch watch_;
 };
 
-// Reads the params of subscriptions/listen. `told`: the lists for which the server reports changes; wishes for other
+// Reads the params of subscriptions/listen. `report`: the lists for which the server reports changes; wishes for other
 // lists are left out. The ids of tasks are not checked. Errors: invalid_params.
 tl::expected<Subscriptions::Wishes, RpcError> read_wishes(const Json& params, const std::set<Changed>& report);
 // The members of the notification that acknowledges the wishes.

@@ -34,7 +34,7 @@ class TaskQuestions {
   TaskCalls& calls_;
   RequestContext& context_;
   const std::string task_;
-  std::map<std::string, std::shared_ptr<Elicitation>> pending_;  // by RunningCall::AskedQuestion::key
+  std::map<std::string, std::shared_ptr<Elicitation>> pending_;  // by RunningCall::PendingQuestion::key
 };
 
 }  // namespace mcp

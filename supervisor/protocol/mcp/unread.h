@@ -53,7 +53,7 @@ class UnreadBudget {
   uint64_t late_bytes_read_ = 0;
   std::set<UnreadAccount*> accounts_;  // accounts with unread bytes, or with requests that wait for room
   size_t holders_ = 0;                 // accounts with unread bytes
-  std::shared_ptr<bool> looking_;      // set while a call of look() is due
+  std::shared_ptr<bool> looking_;      // set while a call of inspect() is due
 };
 
 // The unread answers of one user. Owned by the user's connections, by shared_ptr.

@@ -123,7 +123,7 @@ void HttpConnection::handle_input() {
   settle();
 }
 
-// Acts on the state of the parser after it took `taken` bytes. False: it needs more bytes.
+// Acts on the state of the parser after it took `used` bytes. False: it needs more bytes.
 bool HttpConnection::handle_progress(size_t used) {
   using State = http::RequestParser::State;
   switch (parser_.state()) {

@@ -55,7 +55,7 @@ class HttpConnection {
   class Host {
    public:
     virtual ~Host() = default;
-    // The answer that refuses a request. It is sent after `delay`; `place` is held until then. ends: the connection
+    // The answer that refuses a request. It is sent after `delay`; `slot` is held until then. ends: the connection
     // ends without an answer.
     struct Refusal {
       Refusal(HttpAnswer refused) : answer(std::move(refused)) {}  // NOLINT: an answer that is sent at once

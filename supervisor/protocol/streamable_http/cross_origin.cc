@@ -21,7 +21,7 @@ bool may_be_sent(std::string_view name) {
   return name.starts_with("mcp-") || std::find(kClientFields.begin(), kClientFields.end(), name) != kClientFields.end();
 }
 
-// The names of `asked` that may be sent, "a, b".
+// The names of `request` that may be sent, "a, b".
 std::string allowed_fields(std::string_view request) {
   std::string allowed;
   while (!request.empty()) {

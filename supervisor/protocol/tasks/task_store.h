@@ -54,7 +54,7 @@ struct StoredTask {
   bool is_last_slot = false;  // set by begin(): the tenant's next task removes its oldest result before its time
 };
 
-// The sentence for clients when StoredTask::is_last_place.
+// The sentence for clients when StoredTask::is_last_slot.
 constexpr std::string_view kLastSlot =
     "this tenant has as many tasks as are stored: each further one removes the oldest result, also before its time";
 

@@ -26,17 +26,16 @@ class StateDisk {
     std::string remedy;
   };
   // The test files are written below `state`/journal, by jobs on `disk`. `journal_failing` says whether the journal's
-  // last commit failed. `told` is called when trouble begins or ends. `loop`, `disk` and all objects that the functions
-  // use must outlive the StateDisk.
-  // `end_writers` ends the programs that have written to the disk, or with `all` every program, and returns when they
-  // are gone.
+  // last commit failed. `reported` is called when trouble begins or ends. `loop`, `disk` and all objects that the
+  // functions use must outlive the StateDisk. `end_writers` ends the programs that have written to the disk, or with
+  // `all` every program, and returns when they are gone.
   using EndWriters = std::function<Task<>(bool all)>;
   StateDisk(Loop& loop, WorkerThread& disk, std::string state, std::function<bool()> journal_failing,
             std::function<void()> reported, EndWriters end_writers);
 
   const std::optional<Trouble>& trouble() const { return trouble_; }
   // Why no program may begin: only the reserve is left for records. nullopt: programs may begin. Its Code: exhausted.
-  // `what`: the begin of its text.
+  // `subject`: the begin of its text.
   std::optional<Error> refusal(
       std::string_view subject = "the program did not run, because it cannot be recorded") const;
   // Why the disk has no reserve although there is space; empty: it has one. `reserve_bytes`: 0 without.

@@ -82,8 +82,8 @@ class Journal {
   Task<Result<>> end(Execution execution, Ended ended);
   // Queues what is stored of an ended execution beside its row. Call it after end(): the answer does not wait for it.
   void add_details(const std::string& id, ExecutionDetails details);
-  // Whether the last commit failed. Then the caller waits for begun() before the program runs. If begun() fails, the
-  // execution gets no row and is not counted.
+  // Whether the last commit failed. Then the caller waits for started() before the program runs. If started() fails,
+  // the execution gets no row and is not counted.
   bool failing() const { return writer_->failing(); }
   // See Writer::on_full().
   void on_full(std::function<Task<bool>()> relieve) { writer_->on_full(std::move(relieve)); }
@@ -152,11 +152,12 @@ class Journal {
   // The number of entries and the hash at the end of the audit chain now, with all queued entries.
   Task<Result<AuditHead>> head();
 
-  // By how much the wall clock is far from the elapsed time; 0: it is near. `tell` is called when that begins or ends.
+  // By how much the wall clock is far from the elapsed time; 0: it is near. `notify` is called when that begins or
+  // ends.
   int64_t clock_jump_ms() const { return clock_->jump_ms(); }
   void on_clock(std::function<void(int64_t jump_ms)> notify) { report_clock_ = std::move(notify); }
 
-  // A sentence about a file that was removed or replaced since the start; empty: all files are in place. `tell` is
+  // A sentence about a file that was removed or replaced since the start; empty: all files are in place. `notify` is
   // called with it once.
   const std::string& trouble() const { return trouble_; }
   void on_trouble(std::function<void(const std::string&)> notify) { report_ = std::move(notify); }

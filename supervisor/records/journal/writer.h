@@ -42,7 +42,7 @@ class Writer {
 
   // soon: within kSoon, together with later work; now: at once, with all work before it.
   enum class When { now, soon };
-  enum class Promise { open, acknowledged };  // made: the work was acknowledged already
+  enum class Promise { open, acknowledged };  // acknowledged: the work was acknowledged already
   // Queues work; never waits. Open work is refused (exhausted) while kMaxWaiting pieces are queued, because
   // the disk is too slow. Promised work is never refused: its owner bounds it.
   Ticket queue(Work work, When when = When::now, Promise promise = Promise::open);

@@ -92,7 +92,7 @@ class WorkflowDisk {
   // Records a step, in the place of an earlier one of its position. Returns the bytes of all workflows of the tenant.
   // Errors also: not_found, the workflow was removed; exhausted, `limits.bytes`.
   virtual Task<Result<uint64_t>> put(WorkflowId id, StoredStep step, int64_t expires_ms, WorkflowLimits limits) = 0;
-  // Steps from `first` on, in their order: at most `most` and, after the first one, at most `max_bytes` of values.
+  // Steps from `first` on, in their order: at most `max` and, after the first one, at most `max_bytes` of values.
   virtual Task<Result<std::vector<StoredStep>>> steps(WorkflowId id, uint32_t first, uint32_t max,
                                                       uint64_t max_bytes) = 0;
   // The same without values, but those of failed steps.
@@ -123,7 +123,7 @@ class WorkflowDisk {
   virtual Task<Result<>> resume_run(std::string before, std::string execution) = 0;
   // The execution has ended. Queued, and committed with what is written next.
   virtual void end_run(std::string execution) = 0;
-  // Removes workflows that have expired, but `held`; returns how many.
+  // Removes workflows that have expired, but `workflow_ids`; returns how many.
   virtual Task<Result<uint64_t>> expire(int64_t retention_ms, std::vector<WorkflowId> workflow_ids) = 0;
 };
 

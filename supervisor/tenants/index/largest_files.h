@@ -22,7 +22,7 @@ class LargestFiles {
     files_.erase(files_.begin());
   }
   void remove(uint64_t size, uint32_t folder, const std::string& name) { files_.erase({size, folder, name}); }
-  // Whether the `most` largest of the set are known. If not: clear(), and add() for each of the set.
+  // Whether the `max` largest of the set are known. If not: clear(), and add() for each of the set.
   bool knows(size_t max) const { return floor_ == 0 || files_.size() >= max; }
   void clear() {
     files_.clear();

@@ -49,7 +49,7 @@ class LayerStore {
   Result<Fd> hold(const std::string& hash) const;
 
   // Only after open_to_change(). add(): copies `tree` (open for reading) into the store, and gives it the name. Members
-  // of `what` that depend on the tree are set here. An older version with this name is deleted; if it is in use, by a
+  // of `layer` that depend on the tree are set here. An older version with this name is deleted; if it is in use, by a
   // later change of the store. The new version is compared with /usr by check_against_usr(). remove(): the name, and
   // then the files. exhausted: a daemon or a jail uses them, and they stay.
   Result<NamedLayer> add(NamedLayer layer, int tree);

@@ -41,7 +41,7 @@ Result<std::optional<tenants::Entry>> find_entry(int root, const std::string& pa
 // An O_PATH descriptor of a folder.
 Result<Fd> open_folder(int root, const std::string& path);
 // Names in a folder, sorted by bytes; the owner's rights of the folder are restored if they are missing. Errors:
-// exhausted, more than `most`.
+// exhausted, more than `max`.
 Result<std::vector<std::string>> list_names(int root, const std::string& path, uint64_t max);
 // The text of a regular file of any number of names. A FIFO, socket or device is refused, never opened. Errors:
 // exhausted, more than `max_bytes`.
@@ -67,8 +67,8 @@ Result<> set_mode(int root, const std::string& path, uint32_t mode);
 Result<> set_mtime(int root, const std::string& path, int64_t mtime_ns);
 
 // Looks at all entries below a folder, each folder before its contents, in the order of their names; paths begin at
-// `root`. `left` counts down. The error of `use` ends the walk. Errors: exhausted, more than `left` entries, too deep,
-// or a folder that cannot be read.
+// `root`. `remaining` counts down. The error of `use` ends the walk. Errors: exhausted, more than `remaining` entries,
+// too deep, or a folder that cannot be read.
 using UseEntry = std::function<Result<>(const std::string& path, const tenants::Entry& entry)>;
 Result<> each_below(int root, const std::string& path, uint64_t& remaining, const UseEntry& use);
 

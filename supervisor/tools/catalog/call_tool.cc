@@ -23,7 +23,7 @@ struct ToolOrder {
   upstream::Selection select;
 };
 
-// Moves the tool's arguments out of `asked`.
+// Moves the tool's arguments out of `request`.
 Result<ToolOrder> read_order(Work& work, Json& request) {
   Fields in(request, "call_tool");
   ToolOrder order{{{&work, Json::object()}, {}, {}}, {}};

@@ -13,7 +13,7 @@ namespace tools {
 
 enum class Detail { brief, summary, full };
 
-// A description in one line of at most `most` bytes; a cut line ends with "…".
+// A description in one line of at most `max` bytes; a cut line ends with "…".
 std::string shortened(std::string_view description, size_t max = 300);
 // What an entry of a list may take at the detail `summary`.
 struct EntryShare {

@@ -47,7 +47,7 @@ Result<std::shared_ptr<SearchOrder>> prepare_search(const Json& arguments, const
 // A job. Fitting skills are entries of kind "skill" and category "skills", after the tools. If tools could fill the
 // limit, skills get at most two fifths of the limit. A skill that the query names, and no tool, comes first.
 Json search_tools(const catalog::Catalog& catalog, SearchOrder& order, WorkMeter& meter);
-// A job. `chosen`: the tool, which is chosen after the last search. `meant`: after an error, {nearest: [...]} or
+// A job. `chosen`: the tool, which is chosen after the last search. `intended`: after an error, {nearest: [...]} or
 // {candidates: [...]} for the tools that the caller may have meant, else null. Both may be nullptr.
 Result<Json> get_tool_definition(const catalog::Catalog& catalog, const Json& arguments,
                                  std::optional<catalog::Learning::Tool>* chosen = nullptr, Json* intended = nullptr);

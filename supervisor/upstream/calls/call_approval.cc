@@ -18,7 +18,8 @@ namespace {
 
 constexpr size_t kMaxListedArguments = 16'000;  // characters
 
-// False: the value takes more than `left` characters. Examines no more than about `left` characters of a large value.
+// False: the value takes more than `remaining` characters. Examines no more than about `remaining` characters of a
+// large value.
 bool may_fit(const Json& value, size_t& remaining) {
   const size_t takes = value.is_string()        ? 1 + value.get_ref<const std::string&>().size()
                        : is_exact_number(value) ? 1 + value.get_binary().size()

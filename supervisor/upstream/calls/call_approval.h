@@ -10,7 +10,7 @@
 
 namespace calls {
 
-// Returns when the call may be made, with the name of the approver, for example "user 0 over D-Bus". `given`: the
+// Returns when the call may be made, with the name of the approver, for example "user 0 over D-Bus". `params`: the
 // arguments as the caller gave them, before tokens are restored. `exact`: the arguments of the call that will be made.
 // All references must outlive the task.
 Task<Result<std::string>> await_approval(CallEnvironment& environment, const CallContext& context, const Target& target,

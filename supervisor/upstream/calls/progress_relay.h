@@ -32,7 +32,7 @@ class ProgressRelay {
   void take(double value, std::optional<double> total, std::string_view text);
 
  private:
-  void report_last();  // left_ must not be 0
+  void report_last();  // remaining_ must not be 0
   void wait_for_slot();
   void refill();
 

@@ -60,7 +60,7 @@ class Discovery {
   std::shared_ptr<const catalog::Catalog> current_ = std::make_shared<const catalog::Catalog>();
   catalog::FolderListing listing_;
   bool loading_ = false;
-  bool stale_ = false;        // the definitions of others_ changed
+  bool stale_ = false;        // the definitions of a source changed
   bool is_repeated_ = false;  // reload() was called while another reload ran
   std::vector<Peers> peers_;
   std::function<void()> changed_;

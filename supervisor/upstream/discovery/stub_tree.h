@@ -50,7 +50,7 @@ class StubTree {
   Result<> point_to(const std::string& generation);
 
   Fd folder_;
-  std::shared_ptr<const catalog::StubIndex> index_;  // of wanted_; nullptr: not made yet
+  std::shared_ptr<const catalog::StubIndex> index_;  // of the requested catalog; nullptr: not made yet
   std::shared_ptr<const catalog::Catalog> requested_, visible_;
   bool writing_ = false;
   uint64_t generations_ = 0;

@@ -37,7 +37,7 @@ struct Tokens {
 using Clock = std::chrono::system_clock;
 int64_t seconds_now();
 
-// A reply of the token endpoint. `asked`: the scopes of the request; if there are any, the reply may not have others.
+// A reply of the token endpoint. `request`: the scopes of the request; if there are any, the reply may not have others.
 // Sets access, refresh, scopes, expires_at of `into`; a reply without a refresh token leaves the older one.
 // Errors also: denied, with the server's error code in `rule`: "invalid_grant".
 Result<> read_token_reply(const http::HttpReply& reply, const std::vector<std::string>& request, Tokens& into);

@@ -21,7 +21,7 @@ std::vector<std::string> policies_in(const Json& properties) {
   return names;
 }
 
-// The names of `all` that `others` lacks.
+// The names of `all` that `peers` lacks.
 std::vector<std::string> names_beside(const std::vector<std::string>& all, const std::vector<std::string>& peers) {
   std::vector<std::string> names;
   for (const auto& name : all)

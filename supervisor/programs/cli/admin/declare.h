@@ -12,7 +12,7 @@ class App;
 
 namespace admin {
 
-// app.parse() fills `given`, which must live as long as `app`.
+// app.parse() fills `command`, which must live as long as `app`.
 void declare_commands(CLI::App& app, ParsedCommand& command);
 // Takes `--` and the words after it from the command line of a command with AfterDashes::command_line, and returns
 // these words; app.parse() would refuse them once it has one word of the command. Other commands keep theirs.

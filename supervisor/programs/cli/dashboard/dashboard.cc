@@ -35,7 +35,7 @@ std::string host_name() {
 struct ListeningAddress {
   Fd socket;
   SiteAddress address;
-  std::string displayed, file;  // shown: the address for the user; file: the socket's path, removed at the end
+  std::string displayed, file;  // displayed: the address for the user; file: the socket's path, removed at the end
   std::string tunnel;           // the ssh command for another machine
 };
 

@@ -59,7 +59,7 @@ std::string place_name(const packages::FetchedPackage& package) {
   return name + "@" + package.version;
 }
 
-// Whether a server other than `name` has a program below `place`.
+// Whether a server other than `name` has a program below `path`.
 bool is_used_by_another(const ServerDropIns& files, const std::string& path, const std::string& name) {
   const auto uses = [&path](const std::string& word) { return word.starts_with(path + "/"); };
   return std::any_of(files.options().servers.begin(), files.options().servers.end(), [&](const auto& server) {

@@ -23,7 +23,7 @@ struct PolicyAnswer {
   std::string remedy;  // for the administrator; empty when allowed
 };
 
-// One answer for each flag of `given`, in the order of the command's table of flags. The first answer is about the
+// One answer for each flag of `command`, in the order of the command's table of flags. The first answer is about the
 // tenant, unless the policy was named. Errors: invalid: there is no answer, or a value is no number or no JSON.
 Result<std::vector<PolicyAnswer>> answer_request(const policies::Store& store, const ChosenPolicy& chosen,
                                                  const ParsedCommand& command);

@@ -39,7 +39,7 @@ struct TopPool {
   uint64_t idle = 0, wanted = 0, zygotes = 0, bytes = 0;
 };
 
-struct TopServer {  // an upstream server; state, place: the words of ListServers
+struct TopServer {  // an upstream server; state, location: the words of ListServers
   std::string name, location, state, problem;
   uint64_t tools = 0, connections = 0;
 };
