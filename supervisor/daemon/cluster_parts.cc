@@ -1,6 +1,6 @@
 #include "supervisor/daemon/cluster_parts.h"
 
-#include "policies/policy.h"
+#include "policies/policy_parts.h"
 #include "supervisor/base/log.h"
 #include "supervisor/executions/runs/named_execution.h"
 #include "supervisor/tenant_turns.h"
@@ -109,7 +109,7 @@ void ClusterParts::adopt_skills() {
 // the background (tasks, resumed workflows), and those that a session has left running.
 void ClusterParts::end_shared_work(cluster::LeaseEnd end) {
   const bool ends_all = end == cluster::LeaseEnd::runs;
-  const auto is_shared = [](const policies::Policy& policy) { return policy.cluster.is_home_shared; };
+  const auto is_shared = [](const policies::Policy& policy) { return policies::is_home_shared(policy); };
   if (ends_all)
     parts_.doors.disconnect_if(
         [&](const std::shared_ptr<mcp::ConnectionUser>& user) { return is_shared(*tenants::member_of(user).policy); });
@@ -157,7 +157,7 @@ Task<Result<bus::RestoredHome>> ClusterParts::restore_home(std::string file) {
 }
 
 Task<Result<>> ClusterParts::wait_for_home(std::string tenant, std::shared_ptr<const policies::Policy> policy) {
-  if (!policy->cluster.is_home_shared || !membership_) co_return Result<>{};
+  if (!policies::is_home_shared(*policy) || !membership_) co_return Result<>{};
   CO_TRY(const tenants::TenantId id, tenants::TenantId::parse(tenant));
   const auto until = Monotonic::now() + kHomePatience;
   for (;;) {

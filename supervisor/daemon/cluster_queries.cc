@@ -1,6 +1,6 @@
 #include "supervisor/daemon/cluster_queries.h"
 
-#include "policies/policy.h"
+#include "policies/policy_parts.h"
 #include "supervisor/base/version.h"
 #include "supervisor/cluster/link/cluster_query.h"
 
@@ -24,10 +24,10 @@ cluster::FarExecution far_execution(const executions::ExecutionRecord& record) {
   execution.language = record.language;
   execution.workspace = record.workspace;
   execution.state = executions::stage_name(record.stage);
-  execution.policy = record.policy->name;
+  execution.policy = policies::name_of(*record.policy);
   execution.principal = record.principal;
   execution.is_background = record.background;
-  execution.is_shared = record.policy->cluster.is_home_shared;
+  execution.is_shared = policies::is_home_shared(*record.policy);
   const int64_t age_ms = std::max<int64_t>(journal::now_ms() - record.requested_ms, 0);
   execution.age_us = static_cast<uint64_t>(age_ms) * 1000;
   execution.wall_us = microseconds(usage.wall_ms);
@@ -56,8 +56,8 @@ std::vector<cluster::FarPolicy> ClusterQueries::shared_policies() const {
   std::vector<cluster::FarPolicy> shared;
   for (const auto& name : parts_.policies.names()) {
     const auto policy = parts_.policies.find(name);
-    if (!policy || !policy->cluster.is_home_shared || shared.size() == kMaxPoliciesShown) continue;
-    shared.push_back({name, policy->hash, kWarderVersion, parts_.members.user_accounts_with(name)});
+    if (!policy || !policies::is_home_shared(*policy) || shared.size() == kMaxPoliciesShown) continue;
+    shared.push_back({name, policies::hash_of(*policy), kWarderVersion, parts_.members.user_accounts_with(name)});
   }
   return shared;
 }

@@ -8,7 +8,8 @@
 #include <cstring>
 
 #include "jail/jail.h"
-#include "policies/policy.h"
+#include "policies/isolation.h"
+#include "policies/policy_parts.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/version.h"
 #include "supervisor/message_ids.h"
@@ -38,9 +39,9 @@ Result<> check_that_programs_run(const Prepared& prepared, const jail::Host& hos
         prepared.policies.tenant_of({prepared.identity.uid, prepared.identity.gid, {}}));
     policy = own.policy;
   }
-  auto met = jail::check_requirements(host, policy->isolation);
+  auto met = jail::check_requirements(host, policies::isolation_of(*policy));
   if (met) return met;
-  Error error = std::move(met).error().within(fmt::format("policy '{}'", policy->name));
+  Error error = std::move(met).error().within(fmt::format("policy '{}'", policies::name_of(*policy)));
   if (!prepared.identity.root)
     error.hint =
         "use the service for users, whose policy and cgroup fit: systemctl --user enable --now warder.socket; or "

@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
-#include "policies/policy.h"
+#include "policies/limits.h"
+#include "policies/policy_parts.h"
 
 namespace {
 
@@ -26,7 +27,7 @@ Result<> check_open_files(const policies::Store& policies) {
   rlimit own{};
   if (::getrlimit(RLIMIT_NOFILE, &own) < 0) return fail_errno(errno, "getrlimit RLIMIT_NOFILE");
   for (const std::string& name : policies.names()) {
-    const uint32_t requested = policies.find(name)->limits.standard.open_files;
+    const uint32_t requested = ::policies::limits_of(*policies.find(name)).standard.open_files;
     if (requested > own.rlim_max)
       return fail(Code::unavailable,
                   fmt::format("{}, and policy '{}' gives programs {} (limits.open_files), which is more",

@@ -1,5 +1,6 @@
 // The link to warder-egress as a part of the daemon: hosts by name for jailed code, and for upstream servers in jails.
-#include "policies/policy.h"
+#include "policies/egress_rules.h"
+#include "policies/policy_parts.h"
 #include "policies/store.h"
 #include "supervisor/daemon/configuration/options.h"
 #include "supervisor/egress/egress_link.h"
@@ -28,7 +29,7 @@ class EgressPart final : public Part, public FindingSource, public MetricSource 
     doctor::EgressReach seen;
     for (const std::string& name : policies_.names()) {
       const auto policy = policies_.find(name);
-      if (policy && policy->egress.is_on()) seen.policies.push_back(name);
+      if (policy && policies::egress_of(*policy).is_on()) seen.policies.push_back(name);
     }
     if (seen.policies.empty()) co_return doctor::Findings{};
     if (const auto connected = link_.connect(); !connected) {

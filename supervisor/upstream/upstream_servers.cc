@@ -5,7 +5,9 @@
 
 #include <algorithm>
 
-#include "policies/policy.h"
+#include "policies/call_rules.h"
+#include "policies/limits.h"
+#include "policies/policy_parts.h"
 #include "policies/tenant_id.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/value_bytes.h"
@@ -223,7 +225,7 @@ ServerConnection::Start UpstreamServers::start_of(const Server& server, const Ca
     return start(server, who, std::move(secrets));
   };
   const auto& policy = caller_of(server, caller).policy;
-  if (policy && policy->calls.questions == policies::CallRules::Questions::client)
+  if (policy && policies::calls_of(*policy).questions == policies::CallRules::Questions::client)
     how.questions = Client::Questions::some;
   return how;
 }
@@ -256,7 +258,7 @@ ServerConnection& UpstreamServers::connection_of(Server& server, const Caller& c
     // Definitions may depend on a tenant's files. Other tenants must not see them.
     const bool is_tenants = server.config.tenants_folder && &user != &settings_.no_user;
     Work::Owner owner{user.tenant.empty() ? "server " + server.config.name : user.tenant};
-    if (user.policy) owner.bytes_per_second = user.policy->limits.standard.json_bytes_per_second;
+    if (user.policy) owner.bytes_per_second = policies::limits_of(*user.policy).standard.json_bytes_per_second;
     observer.learned = [this, &server, is_tenants, owner](Json tools) {
       return is_tenants ? learned_for(server, owner, std::move(tools)) : learned(server, std::move(tools));
     };

@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-#include "policies/policy.h"
+#include "policies/policy_parts.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/run_to_end.h"
 #include "supervisor/cluster/link/home_orders.h"
@@ -77,7 +77,7 @@ Task<Result<>> HomeMover::move_held(tenants::TenantId id, std::string node) {
     return {};
   };
   CO_CHECKED(co_await services_.disk.run(mark));
-  cluster::Push push{services_.link.node(), id, home.epoch, policy->name, policy->hash};
+  cluster::Push push{services_.link.node(), id, home.epoch, policies::name_of(*policy), policies::hash_of(*policy)};
   const auto sent = co_await send(packed, std::move(node), std::move(push));
   CO_TRY(const bool is_here, co_await settle_record(*leaving));
   if (!is_here) co_return Result<>{};
@@ -88,8 +88,14 @@ Task<Result<PackedHome>> HomeMover::pack(tenants::TenantId id, uint64_t epoch, c
                                          std::string folder, std::string name,
                                          std::map<std::string, std::string> vault_keys) {
   CO_TRY(std::string records, co_await services_.records.write(id.text()));
-  cluster::SnapshotLabel label{id.account,        id.workspace, services_.link.node(), epoch,
-                               journal::now_ms(), policy.name,  policy.hash,           std::move(vault_keys)};
+  cluster::SnapshotLabel label{id.account,
+                               id.workspace,
+                               services_.link.node(),
+                               epoch,
+                               journal::now_ms(),
+                               policies::name_of(policy),
+                               policies::hash_of(policy),
+                               std::move(vault_keys)};
   const auto packed = std::make_shared<PackedHome>();
   const WorkerThread::Job job = [packed, id, label, records = std::move(records), folder, name,
                                  files = &services_.files, disk = &services_.disk]() -> Result<> {

@@ -4,7 +4,8 @@
 
 #include <algorithm>
 
-#include "policies/policy.h"
+#include "policies/egress_rules.h"
+#include "policies/policy_parts.h"
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/upstream/calls/audited_call.h"
@@ -36,7 +37,7 @@ ExecutionNetwork::ExecutionNetwork(egress::EgressLink& link, calls::CallEnvironm
     : link_(link),
       environment_(environment),
       caller_(caller),
-      rules_(caller.policy->egress),
+      rules_(policies::egress_of(*caller.policy)),
       access_(environment.loop, link, rules_, *this) {}
 
 Task<Result<>> ExecutionNetwork::prepare() {

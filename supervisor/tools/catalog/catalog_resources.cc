@@ -5,7 +5,7 @@
 #include <set>
 
 #include "jail/language.h"
-#include "policies/policy.h"
+#include "policies/policy_parts.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/percent.h"
 #include "supervisor/protocol/mcp/context.h"
@@ -79,8 +79,8 @@ Task<Result<mcp::Completion>> complete_catalog(Catalog catalog, Work& work, Resu
     co_return fail(Code::not_found, "this reference or argument is not known");
   mcp::Completion completion;
   for (const char* language : kLanguages) {
-    const bool fits =
-        std::string_view(language).starts_with(request.value) && requester->policy->allows_language(language);
+    const bool fits = std::string_view(language).starts_with(request.value) &&
+                      policies::allows_language(*requester->policy, language);
     if (request.argument == "language" && fits) completion.values.emplace_back(language);
   }
   completion.total = completion.values.size();
