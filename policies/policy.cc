@@ -28,7 +28,7 @@ double read_cpus(Checked& in, const HostCapacity& host) {
 }
 
 // Reads the limits that an agent may ask for; they are in both "standard" and "maximum".
-void read_history_request(Checked& in, Limits& limits, const HostCapacity& host) {
+void read_requestable_limits(Checked& in, Limits& limits, const HostCapacity& host) {
   limits.wall = std::chrono::milliseconds(in.integer("wall_ms", 1, kDayMs));
   limits.cpu = std::chrono::milliseconds(in.integer("cpu_ms", 0, kDayMs));
   limits.memory_bytes = static_cast<uint64_t>(in.integer("memory_bytes", kMinMemoryBytes, 16 * kTiB));
@@ -81,14 +81,14 @@ Ceilings read_limits(const Json& object, const HostCapacity& host, Problems& pro
   Checked in(object, "limits", problems);
   if (const Json* standard = in.object("standard")) {
     Checked fields(*standard, "limits.standard", problems);
-    read_history_request(fields, limits.standard, host);
+    read_requestable_limits(fields, limits.standard, host);
     read_fixed(fields, limits.standard);
     fields.done();
   }
   limits.maximum = limits.standard;
   if (const Json* maximum = in.object("maximum")) {
     Checked fields(*maximum, "limits.maximum", problems);
-    read_history_request(fields, limits.maximum, host);
+    read_requestable_limits(fields, limits.maximum, host);
     fields.done();
   }
   in.done();

@@ -1,5 +1,5 @@
 // Given services: what the daemon has before it opens its parts, each a service that a part can ask for (parts.h).
-// Beside these it gives Loop, Work, LoopShares, jail::Host, policies::Store, tenants::MasterKey, skills::Shared,
+// Beside these it gives Loop, Work, jail::Host, policies::Store, tenants::MasterKey, skills::Shared,
 // Options, DaemonControls, and for its own parts Prepared. Source: main.cc, Daemon.
 #pragma once
 #include <memory>
@@ -17,7 +17,7 @@ struct StateFolder {
   Fd stubs = {};     // the template's folder for stubs; its part takes it
 };
 
-// The threads that wait for the disk of the state folder.
+// The threads that wait for the disk of the state folder. Source: threads_part.cc of the daemon.
 struct StateThreads {
   std::unique_ptr<WorkerThread> vaults;  // personal data's tokens
   std::unique_ptr<WorkerThread> disk;    // skills, logins, and looks at the disk itself

@@ -32,8 +32,8 @@ Error unmet(const std::vector<PartEntry>& entries, const Services& services) {
   std::string text = "parts of the daemon cannot be opened:";
   for (const PartEntry& entry : entries)
     for (const PartEntry::Need& need : entry.needs)
-      if (!services.has(need.type) && !need.is_optional)
-        text += " " + entry.name + " needs " + name_of(need.type) + ";";
+      if (!services.has(need.type))
+        text += " " + entry.name + (need.is_optional ? " can use " : " needs ") + name_of(need.type) + ";";
   return Error{Code::internal, 0, text, "", {}};
 }
 

@@ -105,7 +105,7 @@ PartEntry part_entry_of(std::string name, Result<std::unique_ptr<P>> (*open)(Nee
 
 class Parts {
  public:
-  // `given`: the services of the daemon itself; they outlive the parts. Parts have the order of `entries` but for those
+  // `services`: those of the daemon itself; they outlive the parts. Parts have the order of `entries` but for those
   // that need a later one. Each may need Parts itself, to ask all parts later.
   static Result<std::unique_ptr<Parts>> open(std::vector<PartEntry> entries, Services services);
   ~Parts();

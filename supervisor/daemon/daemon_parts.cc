@@ -9,6 +9,7 @@
 #include "supervisor/daemon/client_doors.h"
 #include "supervisor/daemon/metrics_sockets.h"
 #include "supervisor/daemon/part_list.h"
+#include "supervisor/daemon/tenant_removal.h"
 #include "supervisor/executions/sessions.h"
 #include "supervisor/tools/operation.h"
 #include "supervisor/upstream/calls/guest_calls.h"
@@ -28,21 +29,16 @@ std::vector<Interface*> newest_first(const Parts& parts) {
 
 Result<std::unique_ptr<DaemonParts>> DaemonParts::open(Loop& loop, Prepared& prepared, jail::Host& host,
                                                        DaemonControls controls) {
-  StateThreads threads;
-  TRY(threads.vaults, WorkerThread::start(loop));
-  TRY(threads.disk, WorkerThread::start(loop));
-  TRY(threads.files, WorkerThread::start(loop));
-  std::unique_ptr<DaemonParts> parts(new DaemonParts(loop, prepared, std::move(controls), std::move(threads)));
+  std::unique_ptr<DaemonParts> parts(new DaemonParts(loop, prepared, std::move(controls)));
   TRY(parts->parts_, Parts::open(all_parts(), parts->given(host)));
   parts->add_tools();
   return parts;
 }
 
-DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, DaemonControls controls, StateThreads threads)
+DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, DaemonControls controls)
     : loop_(loop),
       prepared_(prepared),
       controls_(std::move(controls)),
-      threads_(std::move(threads)),
       state_{.path = prepared.options.state,
              .tenants = prepared.state.get(),
              .empty = prepared.self_test.get(),
@@ -63,7 +59,6 @@ Services DaemonParts::given(jail::Host& host) {
   services.add(&prepared_.key);
   services.add(&prepared_.skills);
   services.add(&controls_);
-  services.add(&threads_);
   services.add(&state_);
   services.add(&reload_);
   return services;
@@ -77,7 +72,11 @@ void DaemonParts::add_tools() {
   for (ToolSource* part : parts_->all<ToolSource>()) part->add_tools(operations);
 }
 
+WorkerThread& DaemonParts::files_thread() { return *parts_->find<StateThreads>()->files; }
+
+// Removals of tenants first: no part may use what is left of them.
 Task<Result<>> DaemonParts::begin() {
+  co_await parts_->find<TenantRemoval>()->finish();
   for (Beginner* part : parts_->all<Beginner>()) CO_CHECKED(co_await part->begin());
   co_return Result<>{};
 }
@@ -107,7 +106,7 @@ void DaemonParts::adopt_policies() {
 }
 
 Task<Result<std::shared_ptr<ReadConfiguration>>> DaemonParts::read_configuration() {
-  return ::read_configuration(*threads_.files, prepared_.configuration.invocation, prepared_.policies,
+  return ::read_configuration(files_thread(), prepared_.configuration.invocation, prepared_.policies,
                               prepared_.options.state, prepared_.listening);
 }
 
@@ -115,7 +114,7 @@ Task<> DaemonParts::publish_sockets() {
   const WorkerThread::Job job = [state = prepared_.options.state, listening = prepared_.listening] {
     return configuration::write_held_sockets(state, listening);
   };
-  const auto written = co_await threads_.files->run(job);
+  const auto written = co_await files_thread().run(job);
   if (!written) log_warning("warderd --check does not learn of the daemon's sockets: {}", written.error().what);
 }
 
@@ -168,7 +167,7 @@ Task<> DaemonParts::answer_reload(std::string request, configuration::ReloadAnsw
                                  answer = std::move(answer)] {
     return configuration::write_reload_answer(state, request, answer);
   };
-  const auto written = co_await threads_.files->run(job);
+  const auto written = co_await files_thread().run(job);
   if (!written) log_error("warderd --reload gets no answer: {}", written.error().what);
 }
 

@@ -55,15 +55,15 @@ class DaemonParts {
   void disconnect();
 
  private:
-  DaemonParts(Loop& loop, Prepared& prepared, DaemonControls controls, StateThreads threads);
+  DaemonParts(Loop& loop, Prepared& prepared, DaemonControls controls);
   Services given(jail::Host& host);
   void add_tools();
+  WorkerThread& files_thread();
   Task<> tidy();
 
   Loop& loop_;
   Prepared& prepared_;
   DaemonControls controls_;
-  StateThreads threads_;
   StateFolder state_;
   ReloadState reload_;
   std::unique_ptr<Parts> parts_;

@@ -40,16 +40,18 @@ PartEntry metrics_sockets_part();
 PartEntry self_examination_part();
 PartEntry server_part();
 PartEntry tenant_removal_part();
+PartEntry threads_part();
 
 // Parts are opened in this order, but for those that need a later one; clients see tools in the order of these lines.
 std::vector<PartEntry> all_parts() {
   return {
       tenants::part(),
       journal::part(),
+      threads_part(),
+      traces::part(),
       fd_store_part(),
       workflows::part(),
       tasks::part(),
-      traces::part(),
       disk::part(),
       proposals::part(),
       jails_part(),

@@ -1,4 +1,5 @@
-// The MCP server as a part of the daemon. It is destroyed before the parts that its handlers use.
+// The MCP server as a part of the daemon. It is destroyed before the services that its handlers use. The parts that add
+// tools are destroyed before it: their handlers are not called any more, because the connections have ended.
 #include "jail/host.h"
 #include "supervisor/base/version.h"
 #include "supervisor/executions/runs/execute_environment.h"

@@ -157,11 +157,11 @@ Task<> TenantRemoval::delete_beside(tenants::RemovedTenant removed) {
   }
 }
 
-Task<Result<>> TenantRemoval::begin() {
+Task<> TenantRemoval::finish() {
   auto remaining = tenants::list_removed(registry_.directory());
   if (!remaining) {
     log_error("removed tenants: {}", remaining.error().what);
-    co_return Result<>{};
+    co_return;
   }
   for (tenants::RemovedTenant& removed : *remaining) {
     if (removed.in_journal) {
@@ -175,7 +175,6 @@ Task<Result<>> TenantRemoval::begin() {
     }
     delete_files(std::move(removed));
   }
-  co_return Result<>{};
 }
 
 PartEntry tenant_removal_part() { return part_entry_of("removal of tenants", TenantRemoval::open); }

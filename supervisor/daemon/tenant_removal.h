@@ -5,7 +5,7 @@
 // Order, so that a killed daemon leaves no half-done removal: no client gets the tenant any longer; its executions,
 // sessions and connections end; the cluster forgets that its workspaces are here (if it cannot, the removal continues
 // only with force); its folder is renamed (from here on the removal is sure to be completed); the journal forgets it;
-// the files are deleted, on a thread beside the loop. begin() does the rest of earlier removals. Used by:
+// the files are deleted, on a thread beside the loop. finish() does the rest of earlier removals. Used by:
 // bus_part.cc, for RemoveTenant of D-Bus. Errors: not_found; denied: it is in use; unavailable: it is being
 // removed, or was not released in time; those of the journal and the file system.
 #pragma once
@@ -22,7 +22,7 @@
 #include "supervisor/tenants/removed_tenants.h"
 #include "supervisor/tenants/tenant.h"
 
-class TenantRemoval final : public Part, public Beginner, public Drainer {
+class TenantRemoval final : public Part, public Drainer {
  public:
   // All must outlive this object.
   TenantRemoval(const Parts& parts, Loop& loop, tenants::Registry& registry, journal::Journal& journal,
@@ -38,8 +38,8 @@ class TenantRemoval final : public Part, public Beginner, public Drainer {
   // Returns when the tenant is gone for clients and journal. Its files are deleted after that. `uid`: of the
   // administrator, for the audit.
   Task<Result<>> remove(std::string name, tenants::RemovalForce force, uint32_t uid);
-  // Completes removals of an earlier daemon. Deletes their files later.
-  Task<Result<>> begin() override;
+  // Call it before the parts begin: completes removals of an earlier daemon. Deletes their files later.
+  Task<> finish();
   void disconnect() override { tasks_.cancel_all(); }
 
  private:

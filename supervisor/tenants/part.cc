@@ -11,7 +11,7 @@
 namespace tenants {
 namespace {
 
-class TenantsPart final : public Part, public Tidier, public FindingSource, public MetricSource {
+class TenantsPart final : public Part, public Tidier, public Drainer, public FindingSource, public MetricSource {
  public:
   TenantsPart(jail::Host& host, std::unique_ptr<IndexHost> indexes, Registry registry)
       : indexes_(std::move(indexes)), registry_(std::move(registry)), tasks_(host.loop) {
@@ -28,6 +28,7 @@ class TenantsPart final : public Part, public Tidier, public FindingSource, publ
   std::tuple<Registry&> services() { return {registry_}; }
 
   Task<std::chrono::seconds> tidy() override { return registry_.expire_workspaces(); }
+  void disconnect() override { tasks_.cancel_all(); }
 
   Task<doctor::Findings> examine() override {
     const IndexHost::Totals totals = indexes_->totals();

@@ -12,10 +12,6 @@ BASE = "supervisor/base"
 MAY_INCLUDE = {
     BASE: [BASE],
     "supervisor/base/json": [BASE],
-    "supervisor/base/json": [BASE],
-    "supervisor/base/json": [BASE],
-    "supervisor/base/json": [BASE],
-    "supervisor/base/json": [BASE],
     "policies": [BASE, "policies"],
     "policies/pii": [BASE, "policies/checked.h", "policies/pii"],
     "policies/schema": [BASE, "policies/schema"],

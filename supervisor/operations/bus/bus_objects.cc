@@ -197,8 +197,8 @@ void BusObjects::reloaded(const std::string& problem) {
 void BusObjects::inspect() {
   const ManagerProperties& now = properties();
   if (!(now == announced_) && !connection_.congested()) {
-    std::vector<const char*> names = changed_properties(announced_, now);
-    announced_ = now;
+    const ManagerProperties before = std::exchange(announced_, now);
+    std::vector<const char*> names = changed_properties(before, announced_);  // reads may renew properties_ meanwhile
     names.push_back(nullptr);
     sd_bus_emit_properties_changed_strv(connection_.get(), kPath, kManager, const_cast<char**>(names.data()));
   }
