@@ -30,6 +30,12 @@ class Part {
   virtual ~Part() = default;
   Part(const Part&) = delete;
   Part& operator=(const Part&) = delete;
+  // The name of its PartEntry, for the log.
+  const std::string& name() const { return name_; }
+
+ private:
+  friend class Parts;
+  std::string name_;
 };
 
 // Offers tools, resources, prompts and calls of jailed code. Called once, before the first client.

@@ -52,6 +52,7 @@ Result<std::unique_ptr<Parts>> Parts::open(std::vector<PartEntry> entries, Servi
         return fail(Code::internal, "part '" + next->name + "' offers " + name_of(type) + ", which exists already");
     auto part = next->open(parts->services_);
     if (!part) return tl::unexpected<Error>(std::move(part).error());
+    (*part)->name_ = next->name;
     parts->parts_.push_back(*std::move(part));
     entries.erase(next);
   }

@@ -102,7 +102,10 @@ Task<> DaemonParts::reload_catalog() { return parts_->find<discovery::Discovery>
 
 void DaemonParts::adopt_policies() {
   const NamedWork named_work(LoopWork::policies);
-  for (PolicyFollower* part : parts_->all<PolicyFollower>()) part->adopt_policies();
+  for (PolicyFollower* part : parts_->all<PolicyFollower>()) {
+    log_debug("reload: {}", dynamic_cast<const Part&>(*part).name());
+    part->adopt_policies();
+  }
 }
 
 Task<Result<std::shared_ptr<ReadConfiguration>>> DaemonParts::read_configuration() {

@@ -356,5 +356,8 @@ def a_parked_file(self, _):
 @scene(".github/CONTRIBUTING.md", ".ci/install-packages", "cmake --build --preset dev --target jail_tests")
 def of_this_build(self, _):
     """With the build at hand. stand_ins/cmake and stand_ins/ctest look whether presets, targets and tests exist; what they
-    would build is built already."""
-    return Setting(folder=str(TOP), replace=[("build/dev/tests/jail/jail_tests", f"{self.machine.build}/tests/jail/jail_tests --help")])
+    would build is built already: unit tests by the preset test, everything else also by the preset release."""
+    builds = (self.machine.build, TOP / "build/test", TOP / "build/dev")
+    program = next((path for path in (build / "tests/jail/jail_tests" for build in builds) if path.exists()), None)
+    assert program, "no build has jail_tests: .ci/test --units"
+    return Setting(folder=str(TOP), replace=[("build/dev/tests/jail/jail_tests", f"{program} --help")])

@@ -16,9 +16,9 @@ struct Skills {
 std::vector<std::string> events;  // in the order in which they happened
 
 struct Named : Part {
-  explicit Named(std::string part_name) : name(std::move(part_name)) { events.push_back("open " + name); }
-  ~Named() override { events.push_back("close " + name); }
-  std::string name;
+  explicit Named(std::string own_label) : label(std::move(own_label)) { events.push_back("open " + label); }
+  ~Named() override { events.push_back("close " + label); }
+  std::string label;
 };
 
 struct JournalPart final : Named, PolicyFollower {
@@ -114,6 +114,7 @@ TEST_CASE("all() returns the parts with an interface, in the order of their open
   for (PolicyFollower* part : (*parts)->all<PolicyFollower>()) part->adopt_policies();
   for (TenantDataOwner* part : (*parts)->all<TenantDataOwner>()) part->forget(tenants::TenantId{"ada"});
   CHECK((*parts)->all<Drainer>().empty());
+  CHECK((*parts)->all<Named>().front()->name() == "journal");
   CHECK(events == std::vector<std::string>{"policies journal", "policies skills", "forget ada"});
 }
 
