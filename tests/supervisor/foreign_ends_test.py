@@ -42,7 +42,11 @@ class Ends(ForeignWorkTest):
             clients = self.clients(daemon)
             self.call(clients[0], "free", {}, select=["absent"])
             paths = ["items.a", *(f"items.absent{number}" for number in range(63))]
-            self.expect_end(daemon, clients, lambda client: self.begin_call(client, "free", {}, select=paths))
+
+            def begin(client):
+                for _ in range(8):
+                    self.begin_call(client, "free", {}, select=paths)
+            self.expect_end(daemon, clients, begin)
 
     def test_a_list_of_tools_that_is_being_learned(self):
         with self.daemon({"slow": self.slow(pages=many_expressions())}) as daemon:
@@ -67,8 +71,9 @@ class Ends(ForeignWorkTest):
     def test_personal_data_in_a_large_text(self):
         with self.daemon({}) as daemon:
             def begin(client):
-                text = " ".join(f"person{number}@mail{id(client)}.org" for number in range(20_000))
-                client.begin("tools/call", name="sanitize_pii", arguments={"text": text})
+                for part in range(8):
+                    text = " ".join(f"person{number}@mail{id(client)}-{part}.org" for number in range(20_000))
+                    client.begin("tools/call", name="sanitize_pii", arguments={"text": text})
             self.expect_end(daemon, self.clients(daemon), begin)
 
     def test_a_diff_of_a_proposal_with_large_files(self):

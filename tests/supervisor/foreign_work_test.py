@@ -18,7 +18,7 @@ class ForeignWork(ForeignWorkTest):
         with self.daemon({"slow": self.slow(alternatives(400))}) as daemon, Client(daemon.socket) as client:
             self.call(client, "nested", {"value": "fits"})
             with Threads(daemon) as times:
-                for _ in range(4):
+                for _ in range(16):
                     refused = self.call(client, "nested", {"value": {"a": "x" * 50_000}})
             self.assertTrue(refused["isError"])
             self.assertIn("does not match any of the 400 alternatives", json.dumps(refused))
@@ -29,7 +29,7 @@ class ForeignWork(ForeignWorkTest):
             self.call(client, "free", {})
             paths = [f"items.{name}" for name in ("a", "b", *(f"absent{i}" for i in range(62)))]
             with Threads(daemon) as times:
-                for _ in range(8):
+                for _ in range(16):
                     answer = self.call(client, "free", {}, select=paths)
             self.assertEqual(answer["structuredContent"]["result"]["items"][3999], {"a": 1, "b": 2})
             self.expect_beside_the_loop(times)
@@ -98,7 +98,7 @@ class ForeignWork(ForeignWorkTest):
             eventually(lambda: client.call("search_tools", {"query": "word1"})["structuredContent"]["tools"], "the catalog")
             unknown = "_".join(f"wrod{number}" for number in range(8))
             with Threads(daemon) as times:
-                for _ in range(10):
+                for _ in range(80):
                     refused = self.call(client, unknown, {})
             self.assertIn("has no tool", json.dumps(refused))
             self.expect_beside_the_loop(times)
@@ -125,7 +125,7 @@ class ForeignWork(ForeignWorkTest):
                 self.assertGreater(body_of(client.call("list_skills", {"limit": 1}))["total"], 60)
                 query = " ".join(f"v{number:03}" for number in range(199)) + " w000"
                 with Threads(daemon) as times:
-                    for _ in range(3):
+                    for _ in range(12):
                         listed = body_of(client.call("list_skills", {"query": query, "limit": 1}))
                         found = body_of(client.call("search_tools", {"query": query}))
                 self.assertEqual((listed["total"], found["total"]), (61, 0))

@@ -59,6 +59,7 @@ int main(int argc, char** argv) {
   const std::string folder = argv[1];
   if (std::strcmp(argv[2], "verify") == 0) return verify(folder + "/journal.db");
   journal::Settings settings;
+  settings.executions_kept = 10'000'000;  // no row is removed for the number of rows
   if (std::strcmp(argv[2], "durable") == 0) settings.durability = journal::Durability::durable;
   Loop loop;
   auto book = journal::Journal::open(loop, folder, settings);
