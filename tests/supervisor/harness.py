@@ -48,6 +48,22 @@ class Client(Connection):
         self.notifications = []  # in the order they came
         self.order = []  # ids of answers, in the order they came
 
+    def request(self, method, **params):
+        """As of Connection, but the answers to other requests that come before it are not lost."""
+        self.last_id += 1
+        number = self.last_id
+        params["_meta"] = {**META, **params.get("_meta", {})}
+        self.send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        while (message := self.receive()) is not None:
+            if message.get("id") == number and "method" not in message:
+                if "error" in message:
+                    raise RuntimeError(message["error"])
+                return message["result"]
+            if "method" not in message:
+                self.answers[message.get("id")] = message
+                self.order.append(message.get("id"))
+        raise EOFError(f"the daemon closed the connection during {method}")
+
     def begin(self, method, token=None, **params):
         self.last_id += 1
         params["_meta"] = {**META, **params.get("_meta", {})}

@@ -159,6 +159,8 @@ class TenantRemoval(unittest.TestCase):
             "os.mkfifo('/workspace/fifo'); os.link('/workspace/kept.txt', '/workspace/second.txt')\n"
             "f = open('/workspace/sparse', 'wb'); f.seek(30_000_000); f.write(b'end'); f.close()")
         file = self.daemon.directory / "export.tar"
+        ended = "SELECT id FROM executions WHERE outcome IS NOT NULL"
+        eventually(lambda: len(rows(self.daemon, ended)) == 3, "the ends of the executions are in the file")
         self.warder("tenant", "export", name, file, "--state", self.daemon.state)
         self.assertEqual(file.stat().st_mode & 0o777, 0o600)
         self.assertLess(file.stat().st_size, 5_000_000)
