@@ -12,7 +12,6 @@
 struct StateFolder {
   std::string path;  // absolute
   int tenants = -1;  // the state folder itself, below which tenants/ is; borrowed
-  int empty = -1;    // self-test/, an empty workspace; borrowed
   int servers = -1;  // of upstream servers: their definitions, and files that all tenants share; borrowed
   Fd stubs = {};     // the template's folder for stubs; its part takes it
 };

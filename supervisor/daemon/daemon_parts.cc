@@ -41,7 +41,6 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, DaemonControls controls
       controls_(std::move(controls)),
       state_{.path = prepared.options.state,
              .tenants = prepared.state.get(),
-             .empty = prepared.self_test.get(),
              .servers = prepared.upstream.get(),
              .stubs = std::move(prepared.servers)},
       tasks_(loop) {}

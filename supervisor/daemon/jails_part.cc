@@ -38,10 +38,12 @@ class JailsPart final : public Part,
 
   // The members have other policies, so that other tools are offered to them and other jails fit them.
   void adopt_policies() override {
-    const auto other_offers = registry_.apply_policies();
-    server_->lists_changed(mcp::Changed::tools, [&other_offers](const std::shared_ptr<mcp::ConnectionUser>& user) {
-      return std::any_of(other_offers.begin(), other_offers.end(), [&](const auto& member) { return member == user; });
-    });
+    const auto members_with_other_tools = registry_.apply_policies();
+    server_->lists_changed(mcp::Changed::tools,
+                           [&members_with_other_tools](const std::shared_ptr<mcp::ConnectionUser>& user) {
+                             return std::any_of(members_with_other_tools.begin(), members_with_other_tools.end(),
+                                                [&](const auto& member) { return member == user; });
+                           });
     expected_.replace();
   }
   // Jails wait with the workspace, and forks of the tenant's interpreter wait.

@@ -1,4 +1,4 @@
-// The list of the daemon's parts. Used by: daemon_parts.cc, and the test that opens no daemon but checks their needs.
+// The list of the daemon's parts. Used by: daemon_parts.cc.
 #pragma once
 #include <vector>
 

@@ -1,6 +1,6 @@
 // EgressOfServers: the network of upstream servers in jails, by the `egress` of their configuration. Each request of a
 // server is an entry of the audit chain.
-// Used by: DaemonParts, for UpstreamServers. Errors: unavailable.
+// Used by: part.cc, for UpstreamServers. Errors: unavailable.
 #pragma once
 #include "supervisor/egress/egress_access.h"
 #include "supervisor/records/journal/journal.h"

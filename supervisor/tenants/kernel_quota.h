@@ -1,5 +1,5 @@
 // Workspace quotas: lets the kernel enforce the workspaces' quotas, where the file system has project quotas. A tenant
-// knows the project id of its workspace; the jailer may set the limits of projects. Used by: daemon.cc.
+// knows the project id of its workspace; the jailer may set the limits of projects. Used by: part.cc.
 #pragma once
 #include <memory>
 

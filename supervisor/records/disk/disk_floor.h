@@ -2,7 +2,7 @@
 // floor, the jail that has taken most of the disk is ended (outcome `disk`), one after another, until there is space
 // again. The floor is 2 % of the disk, at most 256 MiB, and 2 % of its inodes, at most 10,000. A jail that has taken
 // less than 1 MiB and 1,000 inodes is left alone. Source: statvfs(2), on the disk's thread, because it may wait for the
-// disk: each 20 ms near the floor, and each second far from it; jail/usage/disk_users.h. Used by: daemon_parts.cc. The
+// disk: each 20 ms near the floor, and each second far from it; jail/usage/disk_users.h. Used by: part.cc. The
 // log has a line for each ended jail.
 #pragma once
 #include <chrono>
