@@ -8,8 +8,9 @@
 
 #include "supervisor/base/loopback.h"
 #include "supervisor/base/version.h"
+#include "supervisor/daemon/absent_annexes.h"
 #include "supervisor/daemon/configuration/reader.h"
-#include "supervisor/records/traces/collector.h"
+#include "supervisor/records/spans/collector.h"
 
 namespace {
 
@@ -33,7 +34,7 @@ Result<> check_flags(const Flags& flags) {
   CHECKED(of_flag("--log-level", flags.log_level, configuration::check_log_level(flags.log_level)));
   CHECKED(of_flag("--journal", flags.journal, configuration::check_durability(flags.journal)));
   if (!flags.traces.empty()) {
-    auto collector = traces::parse_collector(flags.traces);
+    auto collector = spans::parse_collector(flags.traces);
     if (!collector) return tl::unexpected<Error>(std::move(collector).error().within("--traces"));
   }
   for (const auto& folder : configuration::folders_in(flags.policies))
@@ -52,7 +53,9 @@ Result<CommandLine> parse_command_line(int argc, char** argv) {
   CommandLine line;
   Flags flags;
   CLI::App app{kDaemonDescription, "warderd"};
-  app.set_version_flag("--version", std::string("warderd ") + kWarderVersion);
+  std::string version = std::string("warderd ") + kWarderVersion;
+  if (const std::string absent = absent_annexes_text(); !absent.empty()) version += "\nbuilt without " + absent;
+  app.set_version_flag("--version", version);
   declare_flags(app, flags);
   try {
     app.parse(argc, argv);

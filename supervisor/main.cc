@@ -164,7 +164,7 @@ void save_last_good_copy(const Prepared& prepared) {
 // Spans are a part that the daemon can do without.
 void load_trace_headers(Prepared& prepared, const char* credentials) {
   if (!prepared.options.traces) return;
-  const auto loaded = traces::load_headers(*prepared.options.traces, credentials ? credentials : "");
+  const auto loaded = spans::load_headers(*prepared.options.traces, credentials ? credentials : "");
   if (loaded) return;
   prepared.options.traces.reset();
   prepared.configuration.notes.warnings.push_back(

@@ -2,7 +2,7 @@
 // other, one of each type.
 //
 // PartEntry is made of a function that opens a part:
-//   Result<std::unique_ptr<SkillsPart>> open(jail::Pool& pool, traces::Queue* spans);   // the needs
+//   Result<std::unique_ptr<SkillsPart>> open(jail::Pool& pool, spans::Queue* spans);   // the needs
 //   std::tuple<TenantSkills&, Other*> SkillsPart::services();                           // what it offers; may be
 //   absent
 // A reference is a service that must exist; a pointer is nullptr if no part offers the service, or a part offers

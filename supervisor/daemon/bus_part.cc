@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "supervisor/daemon/cluster_parts.h"
 #include "supervisor/daemon/configuration/files_in_force.h"
 #include "supervisor/daemon/self_examination.h"
 #include "supervisor/daemon/tenant_removal.h"
@@ -68,8 +67,7 @@ Result<std::unique_ptr<Part>> open_bus(Loop& loop, Prepared& prepared, jail::Hos
                                        jail::Pool& pool, tenants::Registry& registry,
                                        proposals::ProposalStores& proposals, journal::Journal& journal,
                                        bus::Members& members, SelfExamination& examination,
-                                       executions::Sessions& sessions, TenantRemoval& removal, ClusterParts& cluster,
-                                       Parts& all) {
+                                       executions::Sessions& sessions, TenantRemoval& removal, Parts& all) {
   if (prepared.options.bus == "off") return std::make_unique<Part>();
   bus::DaemonServices services{
       .loop = loop,
@@ -88,7 +86,6 @@ Result<std::unique_ptr<Part>> open_bus(Loop& loop, Prepared& prepared, jail::Hos
       .health = health_services(prepared, host, controls, examination),
       .commands = {.reload = controls.reload, .drain = controls.drain},
       .tenants = tenant_services(sessions, removal),
-      .cluster = cluster.bus_services(),
       .members_of_rooms = {},
   };
   for (BusSource* part : all.all<BusSource>()) part->add_bus_members(services.members_of_rooms);

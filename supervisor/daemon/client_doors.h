@@ -1,6 +1,6 @@
 // ClientDoors: how clients reach the daemon: its sockets for lines and for HTTP, the peers and tokens that it admits,
 // and the connections that an earlier daemon left to this one.
-// Source: sockets, tokens and connections of Prepared. Used by: the reload, cluster_parts.h. Errors: those of opening
+// Source: sockets, tokens and connections of Prepared. Used by: the reload, the cluster. Errors: those of opening
 // sockets.
 #pragma once
 #include <functional>

@@ -99,8 +99,8 @@ Task<> InterruptedRuns::resume_run(InterruptedRun ids) {
   co_await end_former(run, ids);
   auto arguments = parse_json(run.arguments);
   auto member = readmit(run);
-  if (member) {
-    const auto is_home = co_await cluster_.wait_for_home(run.workflow.tenant, (*member)->policy);
+  if (member && homes_) {
+    const auto is_home = co_await homes_->wait_for_home(run.workflow.tenant, (*member)->policy);
     if (!is_home) member = tl::unexpected<Error>(is_home.error());
   }
   if (arguments && member) {
@@ -139,9 +139,9 @@ Result<std::unique_ptr<InterruptedRuns>> open_runs(Loop& loop, Prepared& prepare
                                                    tasks::TaskStore& tasks, runs::NamedExecutions& named,
                                                    workflows::WorkflowStore& workflows,
                                                    runs::ExecuteEnvironment& execute, mcp::Server& server,
-                                                   ClusterParts& cluster) {
+                                                   WorkspaceHomes* homes) {
   auto interrupted_runs =
-      std::make_unique<InterruptedRuns>(loop, prepared.identity, doors, registry, tasks, workflows, execute, cluster);
+      std::make_unique<InterruptedRuns>(loop, prepared.identity, doors, registry, tasks, workflows, execute, homes);
   const std::map<std::string, std::string> resumed = interrupted_runs->adopt(journal.take_runs());
   const size_t interrupted = tasks.load(journal.take_tasks(), [&](const tasks::StoredTask& task) {
     if (task.kind != tasks::TaskKind::background) return mcp::interrupted_result(task.id, server.identity());

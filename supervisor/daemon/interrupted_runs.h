@@ -9,16 +9,16 @@
 #include <vector>
 
 #include "supervisor/daemon/client_doors.h"
-#include "supervisor/daemon/cluster_parts.h"
 #include "supervisor/executions/runs/execute.h"
 #include "supervisor/privileges.h"
+#include "supervisor/workspace_homes.h"
 
 class InterruptedRuns final : public Part, public Opener, public Drainer {
  public:
   // All must outlive this object.
   InterruptedRuns(Loop& loop, const DaemonIdentity& identity, const ClientDoors& doors, tenants::Registry& registry,
                   tasks::TaskStore& tasks, workflows::WorkflowStore& workflows, runs::ExecuteEnvironment& execute,
-                  ClusterParts& cluster)
+                  WorkspaceHomes* homes)
       : loop_(loop),
         identity_(identity),
         doors_(doors),
@@ -26,7 +26,7 @@ class InterruptedRuns final : public Part, public Opener, public Drainer {
         background_(tasks),
         workflows_(workflows),
         execute_(execute),
-        cluster_(cluster),
+        homes_(homes),
         tasks_(loop) {}
 
   // Notes the ids of interrupted executions. Returns the new id of each.
@@ -52,7 +52,7 @@ class InterruptedRuns final : public Part, public Opener, public Drainer {
   tasks::TaskStore& background_;
   workflows::WorkflowStore& workflows_;
   runs::ExecuteEnvironment& execute_;
-  ClusterParts& cluster_;
+  WorkspaceHomes* homes_;                                          // nullptr: no workspace is shared with other nodes
   std::vector<InterruptedRun> runs_;                               // until serve()
   std::map<std::string, std::weak_ptr<tenants::Member>> members_;  // by StoredRun::caller
   Scope tasks_;                                                    // last: cancelled first

@@ -1,11 +1,13 @@
-// A new part is a part.cc in its folder, a declaration and a line here, and a line in its folder's CMakeLists.txt.
+// A new part is a part.cc in its folder, a declaration and a line here, and a line in its folder's CMakeLists.txt. An
+// annex has no line here (annexes.h).
 #include "supervisor/daemon/part_list.h"
+
+#include "supervisor/annexes.h"
 
 // clang-format off
 namespace calls { PartEntry part(); }
 namespace discovery { PartEntry part(); PartEntry stubs_part(); }
 namespace disk { PartEntry part(); }
-namespace egress { PartEntry part(); }
 namespace executions { PartEntry part(); }
 namespace journal { PartEntry part(); }
 namespace metrics { PartEntry part(); }
@@ -26,13 +28,11 @@ PartEntry statistics_part();
 PartEntry workflows_part();
 PartEntry workspace_part();
 }  // namespace tools
-namespace traces { PartEntry part(); }
 namespace upstream { PartEntry part(); }
 namespace workflows { PartEntry part(); }
 // clang-format on
 PartEntry bus_part();
 PartEntry client_doors_part();
-PartEntry cluster_part();
 PartEntry fd_store_part();
 PartEntry interrupted_runs_part();
 PartEntry jails_part();
@@ -44,11 +44,10 @@ PartEntry threads_part();
 
 // Parts are opened in this order, but for those that need a later one; clients see tools in the order of these lines.
 std::vector<PartEntry> all_parts() {
-  return {
+  std::vector<PartEntry> entries{
       tenants::part(),
       journal::part(),
       threads_part(),
-      traces::part(),
       fd_store_part(),
       workflows::part(),
       tasks::part(),
@@ -59,7 +58,6 @@ std::vector<PartEntry> all_parts() {
       metrics::part(),
       discovery::part(),
       privacy::part(),
-      egress::part(),
       upstream::part(),
       discovery::stubs_part(),
       calls::part(),
@@ -76,11 +74,10 @@ std::vector<PartEntry> all_parts() {
       tools::pii_part(),
       tools::skills_part(),
       client_doors_part(),
-      cluster_part(),
-      interrupted_runs_part(),
-      tenant_removal_part(),
-      self_examination_part(),
-      metrics_sockets_part(),
-      bus_part(),
   };
+  for (PartEntry& annex : annex_parts()) entries.push_back(std::move(annex));
+  for (PartEntry& last : std::vector<PartEntry>{interrupted_runs_part(), tenant_removal_part(), self_examination_part(),
+                                                metrics_sockets_part(), bus_part()})
+    entries.push_back(std::move(last));
+  return entries;
 }

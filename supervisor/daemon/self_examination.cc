@@ -8,6 +8,7 @@
 #include "jail/execution/execution.h"
 #include "policies/policy.h"
 #include "policies/staging_rules.h"
+#include "supervisor/daemon/absent_annexes.h"
 #include "supervisor/daemon/configuration_reader.h"
 #include "supervisor/executions/jail_spec.h"
 
@@ -118,6 +119,7 @@ Task<Result<doctor::Findings>> SelfExamination::run() {
   all.push_back(busy_with([this] { return doctor::examine_quotas(prepared_.options.state + "/tenants"); }));
   all.push_back({"daemon", Health::good, "listens on " + prepared_.options.socket, {}});
   if (auto staging = busy_with([this] { return judge_staging(); })) all.push_back(*std::move(staging));
+  if (auto annexes = judge_annexes()) all.push_back(*std::move(annexes));
   all.push_back(doctor::judge_loop(loop.busy_time().longest()));
   for (FindingSource* part : parts_.all<FindingSource>()) {
     doctor::Findings findings = co_await part->examine();

@@ -35,7 +35,7 @@ Result<std::vector<tenants::TenantId>> ids_of(int tenants, const std::string& na
 
 TenantRemoval::TenantRemoval(const Parts& parts, Loop& loop, tenants::Registry& registry, journal::Journal& journal,
                              executions::ExecutionRegistry& executions, executions::Sessions& sessions,
-                             ClientDoors& doors, ClusterParts& cluster)
+                             ClientDoors& doors, WorkspaceHomes* homes)
     : parts_(parts),
       loop_(loop),
       registry_(registry),
@@ -43,7 +43,7 @@ TenantRemoval::TenantRemoval(const Parts& parts, Loop& loop, tenants::Registry& 
       executions_(executions),
       sessions_(sessions),
       doors_(doors),
-      cluster_(cluster),
+      homes_(homes),
       tasks_(loop) {
   registry_.on_removed([this](const tenants::TenantId& id) {
     forget_tenant(parts_, id);
@@ -55,8 +55,8 @@ Result<std::unique_ptr<TenantRemoval>> TenantRemoval::open(Parts& parts, Loop& l
                                                            journal::Journal& journal,
                                                            executions::ExecutionRegistry& executions,
                                                            executions::Sessions& sessions, ClientDoors& doors,
-                                                           ClusterParts& cluster) {
-  return std::make_unique<TenantRemoval>(parts, loop, registry, journal, executions, sessions, doors, cluster);
+                                                           WorkspaceHomes* homes) {
+  return std::make_unique<TenantRemoval>(parts, loop, registry, journal, executions, sessions, doors, homes);
 }
 
 Result<> TenantRemoval::check_unused(const std::string& name) const {
@@ -102,7 +102,8 @@ Task<Result<>> TenantRemoval::remove(std::string name, tenants::RemovalForce for
 
 // Before the files: a home without files would be found, and a workspace there would be empty.
 Task<Result<>> TenantRemoval::leave_cluster(std::string name, tenants::RemovalForce force) {
-  auto remaining = co_await cluster_.leave(name);
+  if (!homes_) co_return Result<>{};
+  auto remaining = co_await homes_->leave(name);
   if (remaining) co_return remaining;
   if (force == tenants::RemovalForce::yes) {
     log_warning("tenant {}: records of its homes may stay in the cluster: {}", name, remaining.error().what);

@@ -14,25 +14,25 @@
 
 #include "supervisor/base/worker_thread.h"
 #include "supervisor/daemon/client_doors.h"
-#include "supervisor/daemon/cluster_parts.h"
 #include "supervisor/executions/execution_registry.h"
 #include "supervisor/executions/sessions.h"
 #include "supervisor/parts.h"
 #include "supervisor/records/journal/journal.h"
 #include "supervisor/tenants/removed_tenants.h"
 #include "supervisor/tenants/tenant.h"
+#include "supervisor/workspace_homes.h"
 
 class TenantRemoval final : public Part, public Drainer {
  public:
   // All must outlive this object.
   TenantRemoval(const Parts& parts, Loop& loop, tenants::Registry& registry, journal::Journal& journal,
                 executions::ExecutionRegistry& executions, executions::Sessions& sessions, ClientDoors& doors,
-                ClusterParts& cluster);
+                WorkspaceHomes* homes);
   static Result<std::unique_ptr<TenantRemoval>> open(Parts& parts, Loop& loop, tenants::Registry& registry,
                                                      journal::Journal& journal,
                                                      executions::ExecutionRegistry& executions,
                                                      executions::Sessions& sessions, ClientDoors& doors,
-                                                     ClusterParts& cluster);
+                                                     WorkspaceHomes* homes);
   std::tuple<TenantRemoval&> services() { return {*this}; }
 
   // Returns when the tenant is gone for clients and journal. Its files are deleted after that. `uid`: of the
@@ -58,7 +58,7 @@ class TenantRemoval final : public Part, public Drainer {
   executions::ExecutionRegistry& executions_;
   executions::Sessions& sessions_;
   ClientDoors& doors_;
-  ClusterParts& cluster_;
+  WorkspaceHomes* homes_;               // nullptr: no workspace is shared with other nodes
   std::unique_ptr<WorkerThread> disk_;  // started for the first deletion
   Scope tasks_;                         // last: cancelled first
 };

@@ -1,10 +1,12 @@
-// The link to warder-egress as a part of the daemon: hosts by name for jailed code, and for upstream servers in jails.
+// The link to warder-egress as an annex of the daemon: hosts by name for jailed code, and for upstream servers in
+// jails.
 #include "policies/egress_rules.h"
 #include "policies/policy_parts.h"
 #include "policies/store.h"
 #include "supervisor/daemon/configuration/options.h"
 #include "supervisor/egress/egress_link.h"
-#include "supervisor/egress/server_network.h"
+#include "supervisor/egress/network_of_execution.h"
+#include "supervisor/egress/network_of_server.h"
 #include "supervisor/given_services.h"
 #include "supervisor/operations/metrics/text.h"
 #include "supervisor/parts.h"
@@ -12,7 +14,7 @@
 namespace egress {
 namespace {
 
-class EgressPart final : public Part, public FindingSource, public MetricSource {
+class EgressPart final : public Part, public FindingSource, public MetricSource, public runs::NetworkSource {
  public:
   EgressPart(Loop& loop, std::string socket, WorkerThread& disk, journal::Journal& journal,
              const policies::Store& policies)
@@ -22,7 +24,12 @@ class EgressPart final : public Part, public FindingSource, public MetricSource 
                                                   journal::Journal& journal, policies::Store& policies) {
     return std::make_unique<EgressPart>(loop, options.egress_socket, *threads.files, journal, policies);
   }
-  std::tuple<EgressLink&, upstream::ServerNetwork&> services() { return {link_, server_network_}; }
+  std::tuple<runs::NetworkSource&, upstream::ServerNetwork&> services() { return {*this, server_network_}; }
+
+  std::unique_ptr<runs::ExecutionNetwork> open(calls::CallEnvironment& environment,
+                                               const calls::CallContext& caller) override {
+    return std::make_unique<NetworkOfExecution>(link_, environment, caller);
+  }
 
   // Only if a policy in force has egress rules.
   Task<doctor::Findings> examine() override {

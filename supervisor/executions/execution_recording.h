@@ -32,7 +32,7 @@ class ExecutionRecording {
     ExecutionRegistry& registry;
     journal::Journal& journal;
     RecentCode& code;
-    traces::Queue* spans = nullptr;  // nullptr: no spans are recorded
+    spans::Queue* spans = nullptr;  // nullptr: no spans are recorded
   };
   // `record` names the tenant and the client; from now on it is in the registry. `caller`: the trace context of the
   // request.

@@ -5,10 +5,10 @@
 
 namespace executions {
 
-ExecutionSpan::ExecutionSpan(traces::Queue* queue, const TraceContext& caller, ExecutionRecordPtr execution)
+ExecutionSpan::ExecutionSpan(spans::Queue* queue, const TraceContext& caller, ExecutionRecordPtr execution)
     : queue_(queue),
       execution_(std::move(execution)),
-      span_(queue, caller, traces::SpanKind::server, "tools/call execute_code") {}
+      span_(queue, caller, spans::SpanKind::server, "tools/call execute_code") {}
 
 ExecutionSpan::~ExecutionSpan() {
   goes_on();
@@ -37,7 +37,7 @@ void ExecutionSpan::waits(Loop& loop) {
   loop.defer([weak = std::weak_ptr(waited_)] {
     if (auto waited = weak.lock()) *waited = true;
   });
-  waiting_.emplace(queue_, span_.context(), traces::SpanKind::internal, "wait");
+  waiting_.emplace(queue_, span_.context(), spans::SpanKind::internal, "wait");
 }
 
 void ExecutionSpan::goes_on() {

@@ -5,13 +5,13 @@
 #include <optional>
 
 #include "supervisor/executions/execution_registry.h"
-#include "supervisor/records/traces/open_span.h"
+#include "supervisor/records/spans/open_span.h"
 
 namespace executions {
 
 class ExecutionSpan {
  public:
-  ExecutionSpan(traces::Queue* queue, const TraceContext& caller, ExecutionRecordPtr execution);
+  ExecutionSpan(spans::Queue* queue, const TraceContext& caller, ExecutionRecordPtr execution);
   ~ExecutionSpan();
 
   // The parent of the spans of the program and its calls.
@@ -22,10 +22,10 @@ class ExecutionSpan {
   void goes_on();
 
  private:
-  traces::Queue* queue_;
+  spans::Queue* queue_;
   ExecutionRecordPtr execution_;
-  traces::OpenSpan span_;
-  std::optional<traces::OpenSpan> waiting_;
+  spans::OpenSpan span_;
+  std::optional<spans::OpenSpan> waiting_;
   std::shared_ptr<bool> waited_;
 };
 

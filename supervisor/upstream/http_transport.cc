@@ -9,8 +9,8 @@
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/protocol/mcp/jsonrpc.h"
+#include "supervisor/upstream/authorization/challenge.h"
 #include "supervisor/upstream/http_post.h"
-#include "supervisor/upstream/oauth/challenge.h"
 
 namespace upstream {
 namespace {
@@ -67,7 +67,7 @@ std::string header_value(std::string_view text) {
 
 // One POST under way. Destroying it closes its reply.
 HttpTransport::HttpTransport(Loop& loop, std::shared_ptr<http::HttpClient> client, const ServerConfig& config,
-                             const Variables& secrets, std::shared_ptr<oauth::TokenSource> tokens)
+                             const Variables& secrets, std::shared_ptr<oauth::BearerTokens> tokens)
     : loop_(loop),
       client_(std::move(client)),
       config_(config),

@@ -13,7 +13,7 @@
 
 #include "supervisor/protocol/http/client.h"
 #include "supervisor/protocol/http/event_stream.h"
-#include "supervisor/upstream/oauth/token_source.h"
+#include "supervisor/upstream/authorization/login_service.h"
 #include "supervisor/upstream/resumption.h"
 #include "supervisor/upstream/secrets.h"
 #include "supervisor/upstream/transport.h"
@@ -24,7 +24,7 @@ class HttpTransport : public Transport {
  public:
   // `secrets`: names and values of headers. `config` must outlive the transport. `tokens`: nullptr: none are sent.
   HttpTransport(Loop& loop, std::shared_ptr<http::HttpClient> client, const ServerConfig& config,
-                const Variables& secrets, std::shared_ptr<oauth::TokenSource> tokens = nullptr);
+                const Variables& secrets, std::shared_ptr<oauth::BearerTokens> tokens = nullptr);
   ~HttpTransport() override;
 
   void begin(Listener listener) override { listener_ = std::move(listener); }
@@ -88,11 +88,11 @@ class HttpTransport : public Transport {
   http::Headers headers_;
   Listener listener_;
   std::string version_, session_;
-  std::shared_ptr<oauth::TokenSource> tokens_;  // nullptr: none are sent
-  std::string token_;                           // of the next request
-  bool needs_login_ = false;                    // the last request: no token could be had, or it was refused
-  Variables hidden_;                            // secret texts that no error may show
-  bool settling_ = false;                       // "initialized" is being sent; later messages wait in waiting_
+  std::shared_ptr<oauth::BearerTokens> tokens_;  // nullptr: none are sent
+  std::string token_;                            // of the next request
+  bool needs_login_ = false;                     // the last request: no token could be had, or it was refused
+  Variables hidden_;                             // secret texts that no error may show
+  bool settling_ = false;                        // "initialized" is being sent; later messages wait in waiting_
   std::vector<Message> waiting_;
   std::map<uint64_t, std::shared_ptr<Post>> posts_;
   uint64_t last_post_ = 0, received_ = 0;

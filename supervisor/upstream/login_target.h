@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "policies/tenant_id.h"
-#include "supervisor/upstream/oauth/discovery.h"
+#include "supervisor/upstream/authorization/login_service.h"
 #include "supervisor/upstream/server_config.h"
 
 namespace upstream {

@@ -14,7 +14,7 @@ Result<UpstreamServers::ServerPtr> UpstreamServers::server_with_login(std::strin
                 "warder servers list shows the servers");
   if (!server->config.oauth)
     return fail(Code::invalid, fmt::format("nobody logs in to server '{}': its configuration has no `oauth`", name));
-  if (!logins_) return fail(Code::unavailable, "logins need a daemon that can store them");
+  if (!settings_.logins) return fail(Code::unavailable, kNoLogins);
   return server;
 }
 
@@ -28,7 +28,8 @@ Task<Result<std::pair<std::string, std::string>>> UpstreamServers::begin_login(s
                                                                                std::vector<std::string> scopes) {
   CO_TRY(const ServerPtr server_ptr, server_with_login(server));
   auto target = target_of(server_ptr->config);
-  auto it = co_await logins_->begin(std::move(target), std::move(owner), std::move(redirect), std::move(scopes));
+  auto it =
+      co_await settings_.logins->begin(std::move(target), std::move(owner), std::move(redirect), std::move(scopes));
   if (!it) co_return tl::unexpected<Error>(std::move(it).error().within(fmt::format("server '{}'", server)));
   co_return std::pair(it->id, it->url);
 }
@@ -36,8 +37,7 @@ Task<Result<std::pair<std::string, std::string>>> UpstreamServers::begin_login(s
 Task<Result<>> UpstreamServers::finish_login(std::string server, std::string owner, std::string id,
                                              std::string redirected) {
   CO_TRY(const ServerPtr server_ptr, server_with_login(server));
-  oauth::LoginName name(server, owner);
-  auto finished = co_await logins_->finish(std::move(id), std::move(name), std::move(redirected));
+  auto finished = co_await settings_.logins->finish(std::move(id), {server, owner}, std::move(redirected));
   if (!finished)
     co_return tl::unexpected<Error>(std::move(finished).error().within(fmt::format("server '{}'", server)));
   // Connections that failed without the login need no pause any more.
@@ -58,7 +58,7 @@ Task<Result<>> UpstreamServers::finish_login(std::string server, std::string own
 Task<Result<std::pair<bool, std::string>>> UpstreamServers::log_out(std::string server, std::string owner) {
   CO_TRY(const ServerPtr server_ptr, server_with_login(server));
   auto target = target_of(server_ptr->config);
-  CO_TRY(oauth::Logout done, co_await logins_->log_out(std::move(target), owner));
+  CO_TRY(oauth::Logout done, co_await settings_.logins->log_out(std::move(target), owner));
   for (auto& [tenant, connection] : server_ptr->connections)
     if (login_owner(server_ptr->config, tenant) == owner) connection->rest();
   co_return std::pair(done.was_there, std::move(done.not_revoked));
@@ -73,27 +73,26 @@ Caller UpstreamServers::tester(const std::string& account) const {
 }
 
 void UpstreamServers::forget_logins_of(const std::string& account) {
-  if (!logins_ || account.empty()) return;
+  if (!settings_.logins || account.empty()) return;
   std::vector<oauth::TokenTarget> targets;
   for (const auto& [name, server] : servers_)
     if (server->config.oauth) targets.push_back(target_of(server->config));
-  logins_->forget_owner(account, targets);
+  settings_.logins->forget_owner(account, targets);
 }
 
 void UpstreamServers::note_login(const Server& server, ServerStatus& status) const {
-  if (!server.config.oauth || !logins_) return;
+  if (!server.config.oauth || !settings_.logins) return;
   using Login = ServerStatus::Login;
   if (server.config.oauth->grant == oauth::OAuthSettings::Grant::client_credentials) {
     status.login = Login::own_account;
     return;
   }
-  status.logins = static_cast<uint32_t>(logins_->book().count_of(server.config.name));
+  status.logins = static_cast<uint32_t>(settings_.logins->count_of(server.config.name));
   status.login = status.logins > 0 ? Login::present : Login::needed;
   if (server.config.sharing != ServerConfig::Sharing::all_users) return;
-  const oauth::Tokens* tokens = logins_->login(target_of(server.config), "");
-  if (!tokens) status.login = Login::needed;
-  // With a refresh token, the login lasts beyond the end of the token.
-  if (tokens && tokens->refresh.empty()) status.login_until_s = static_cast<uint64_t>(tokens->expires_at);
+  const auto login = settings_.logins->login_of(target_of(server.config), "");
+  if (!login) status.login = Login::needed;
+  if (login) status.login_until_s = login->at_s;
 }
 
 }  // namespace upstream

@@ -7,7 +7,6 @@
 #include "supervisor/given_services.h"
 #include "supervisor/operations/metrics/text.h"
 #include "supervisor/parts.h"
-#include "supervisor/tenants/master_key.h"
 #include "supervisor/upstream/bus_methods.h"
 #include "supervisor/upstream/discovery/catalog_watch.h"
 #include "supervisor/upstream/upstream_servers.h"
@@ -20,16 +19,14 @@ using namespace std::chrono_literals;
 constexpr auto kMaxLoading = 300ms;  // READY=1 waits at most this long for stored tool definitions
 constexpr size_t kMaxServers = 200;  // with metrics of their own; the others are left out
 
-UpstreamServers::Settings settings_of(Options& options, const StateFolder& state, WorkerThread& disk,
-                                      const policies::Store& policies, const tenants::MasterKey& key,
-                                      ServerNetwork* network) {
+UpstreamServers::Settings settings_of(Options& options, const StateFolder& state, const policies::Store& policies,
+                                      oauth::LoginService* logins, ServerNetwork* network) {
   UpstreamServers::Settings settings;
   settings.servers = std::exchange(options.servers, {});
   settings.definitions = state.servers;
   settings.no_user = {"", policies.standard(), -1, state.servers};
-  settings.disk = &disk;
+  settings.logins = logins;
   settings.network = network;
-  settings.login_key = key.of_logins();
   if (!settings.servers.empty()) log_info("upstream servers: {}", settings.servers.size());
   return settings;
 }
@@ -48,10 +45,9 @@ class UpstreamPart final : public Part,
   }
 
   static Result<std::unique_ptr<UpstreamPart>> open(jail::Host& host, Options& options, StateFolder& state,
-                                                    StateThreads& threads, policies::Store& policies,
-                                                    tenants::MasterKey& key, discovery::Discovery& discovery,
-                                                    ServerNetwork* network) {
-    auto settings = settings_of(options, state, *threads.disk, policies, key, network);
+                                                    policies::Store& policies, discovery::Discovery& discovery,
+                                                    oauth::LoginService* logins, ServerNetwork* network) {
+    auto settings = settings_of(options, state, policies, logins, network);
     return std::make_unique<UpstreamPart>(host, std::move(settings), discovery);
   }
   std::tuple<UpstreamServers&> services() { return {servers_}; }

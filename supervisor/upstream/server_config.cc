@@ -14,7 +14,7 @@
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
 #include "supervisor/protocol/http/client.h"
-#include "supervisor/upstream/oauth/urls.h"
+#include "supervisor/upstream/authorization/urls.h"
 
 namespace upstream {
 namespace {

@@ -11,7 +11,7 @@
 #include "policies/egress_rules.h"
 #include "supervisor/base/json/json_fwd.h"
 #include "supervisor/base/result.h"
-#include "supervisor/upstream/oauth/settings.h"
+#include "supervisor/upstream/authorization/settings.h"
 
 namespace upstream {
 

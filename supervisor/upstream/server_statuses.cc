@@ -49,7 +49,7 @@ std::vector<ServerStatus> UpstreamServers::statuses() const {
 std::string UpstreamServers::logins_text(const Server& server) const {
   constexpr size_t kMaxNames = 20;
   std::vector<std::string> names;
-  if (logins_) names = logins_->book().owners_of(server.config.name);
+  if (settings_.logins) names = settings_.logins->owners_of(server.config.name);
   if (names.empty()) return "of no tenant yet";
   const size_t count = names.size();
   if (count > kMaxNames) names.resize(kMaxNames);

@@ -99,9 +99,6 @@ UpstreamServers::UpstreamServers(jail::Host& host, Settings settings)
       folder_(std::make_shared<const Fd>(
           settings_.definitions < 0 ? -1 : ::fcntl(settings_.definitions, F_DUPFD_CLOEXEC, 0))),
       tasks_(host.loop) {
-  if (settings_.disk)
-    logins_ = std::make_unique<oauth::Logins>(
-        std::make_shared<oauth::LoginBook>(host_.loop, *settings_.disk, settings_.definitions, settings_.login_key));
   for (auto& config : std::exchange(settings_.servers, {})) add(std::move(config));
 }
 
@@ -277,10 +274,10 @@ Task<Result<std::unique_ptr<Transport>>> UpstreamServers::start(const Server& se
     if (!http_) {
       CO_TRY(http_, http::HttpClient::open(host_.loop));
     }
-    std::shared_ptr<oauth::TokenSource> tokens;
+    std::shared_ptr<oauth::BearerTokens> tokens;
     if (server.config.oauth) {
-      if (!logins_) co_return fail(Code::unavailable, "logins need a daemon that can store them");
-      tokens = logins_->source(target_of(server.config), login_owner(server.config, caller.tenant));
+      if (!settings_.logins) co_return fail(Code::unavailable, kNoLogins);
+      tokens = settings_.logins->source(target_of(server.config), login_owner(server.config, caller.tenant));
     }
     co_return std::unique_ptr<Transport>(
         new HttpTransport(host_.loop, http_, server.config, secrets, std::move(tokens)));

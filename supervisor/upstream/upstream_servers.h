@@ -14,8 +14,8 @@
 #include "supervisor/base/one_shot.h"
 #include "supervisor/base/trace_parent.h"
 #include "supervisor/protocol/http/client.h"
+#include "supervisor/upstream/authorization/login_service.h"
 #include "supervisor/upstream/definitions.h"
-#include "supervisor/upstream/oauth/logins.h"
 #include "supervisor/upstream/process.h"
 #include "supervisor/upstream/server_connection.h"
 #include "supervisor/upstream/server_status.h"
@@ -43,17 +43,18 @@ struct Caller {
   std::string idempotency_key = {};  // of one call that may be repeated; sent, too; empty: absent
 };
 
+inline constexpr char kNoLogins[] = "this Warder was built without oauth: nobody can log in to upstream servers";
+
 class UpstreamServers {
  public:
   struct Settings {
     std::vector<ServerConfig> servers;
-    int definitions = -1;          // descriptor of the folder with their files; borrowed
-    Caller no_user;                // for servers that are shared, or started only to learn their tools
-    WorkerThread* disk = nullptr;  // reads and writes the logins; nullptr: a server with `oauth` cannot be used
-    oauth::SealKey login_key = {};
-    ServerNetwork* network = nullptr;  // for servers with `egress`; must outlive this object
+    int definitions = -1;                   // descriptor of the folder with their files; borrowed
+    Caller no_user;                         // for servers that are shared, or started only to learn their tools
+    oauth::LoginService* logins = nullptr;  // nullptr: a server with `oauth` cannot be used
+    ServerNetwork* network = nullptr;       // for servers with `egress`
   };
-  // The host, and the thread of the settings, must outlive this object.
+  // The host, the logins and the network must outlive this object.
   UpstreamServers(jail::Host& host, Settings settings);
 
   // `changed` is called on the loop when tools have changed.
@@ -81,7 +82,7 @@ class UpstreamServers {
   Task<Result<>> test(std::string name, std::string account);
 
   // Logins at servers whose configuration has `oauth`. Owner: the account of a tenant, or empty for a server that is
-  // shared. Errors: not_found: no such server; invalid: it has no `oauth`; those of oauth/logins.h.
+  // shared. Errors: not_found: no such server; invalid: it has no `oauth`; those of oauth::LoginService.
   Result<bool> is_login_shared(std::string_view server) const;
   // Returns the id of the login, for finish_login(), and the URL for a person's browser.
   Task<Result<std::pair<std::string, std::string>>> begin_login(std::string server, std::string owner,
@@ -189,7 +190,6 @@ class UpstreamServers {
   size_t loading_ = 0;  // servers whose stored definitions are being read
   std::vector<OneShot<>::Resolver> waiting_for_loads_;
   std::shared_ptr<http::HttpClient> http_;  // opened for the first server over HTTP
-  std::unique_ptr<oauth::Logins> logins_;   // nullptr: without Settings::disk
   std::function<void()> changed_;
   std::map<std::string, ServerPtr, std::less<>> servers_;
   Deadline telling_;  // delays the report of observed types, which rewrites all stubs

@@ -57,7 +57,7 @@ LoadedConfiguration check(const Invocation& invocation) {
   if (invocation.by_root && ::geteuid() != 0)
     warnings.push_back("not tried: the folders, which only root may try; call as root");
   if (auto& traces = loaded.options.traces) {
-    auto headers = traces::load_headers(*traces, environment("CREDENTIALS_DIRECTORY"));
+    auto headers = spans::load_headers(*traces, environment("CREDENTIALS_DIRECTORY"));
     if (!headers)
       warnings.push_back(loaded.document.file_of("traces") + ": traces: " + headers.error().what +
                          "; no spans are exported");

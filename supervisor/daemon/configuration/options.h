@@ -11,7 +11,7 @@
 #include "supervisor/protocol/credentials/json_web_token.h"
 #include "supervisor/protocol/credentials/stored_token.h"
 #include "supervisor/records/journal/journal.h"
-#include "supervisor/records/traces/collector.h"
+#include "supervisor/records/spans/collector.h"
 #include "supervisor/upstream/server_config.h"
 
 // MCP over HTTP on TCP. On the Unix socket HTTP is always served.
@@ -36,7 +36,7 @@ struct Options {
   HttpOptions http;
   credentials::JwtSettings jwt;
   std::vector<credentials::StoredToken> tokens;  // of the files; the daemon has those of a systemd credential, too
-  std::optional<traces::Collector> traces;
+  std::optional<spans::Collector> traces;
   std::string egress_socket;  // of warder-egress; empty: absent
   ClusterOptions cluster;
   std::string state;                  // absolute

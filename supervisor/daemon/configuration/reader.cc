@@ -230,7 +230,7 @@ class OptionsReader {
       TRY(authorities, fields.string_or("authorities", ""));
       CHECKED(fields.done());
     }
-    auto collector = traces::parse_collector(url);
+    auto collector = spans::parse_collector(url);
     if (!collector) return tl::unexpected<Error>(std::move(collector).error().within(key));
     collector->headers_file = absolute_path(headers, invocation_);
     collector->authorities = absolute_path(authorities, invocation_);
@@ -355,7 +355,7 @@ void take_flags(const Flags& flags, Options& options) {
   if (!flags.metrics.empty()) options.metrics = flags.metrics;
   if (!flags.http.empty()) options.http.listen = flags.http;
   if (!flags.traces.empty())
-    if (auto collector = traces::parse_collector(flags.traces)) options.traces = *std::move(collector);
+    if (auto collector = spans::parse_collector(flags.traces)) options.traces = *std::move(collector);
   if (!flags.journal.empty())
     if (auto durability = parse_durability(flags.journal)) options.journal.durability = *durability;
   if (flags.keep_connections) options.connections = Options::Connections::saved;

@@ -10,6 +10,7 @@
 
 #include "jail/execution/execution.h"
 #include "policies/policy.h"
+#include "policies/policy_parts.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_members.h"
 #include "supervisor/executions/context_ledger.h"
@@ -43,8 +44,10 @@ CodeExecution::CodeExecution(ExecuteEnvironment& environment, calls::CallContext
       caller_{std::move(caller)},
       recording_(recording),
       progress_(caller_.client, recording.record()),
-      workspace_(caller_.client.loop, caller_.tenant),
-      network_(environment.egress, environment.upstream_calls, caller_) {}
+      workspace_(caller_.client.loop, caller_.tenant) {
+  if (environment.network && policies::egress_of(*caller_.policy).is_on())
+    network_ = environment.network->open(environment.upstream_calls, caller_);
+}
 
 CodeExecution::~CodeExecution() { recording_.record().withdraw = nullptr; }
 
@@ -84,7 +87,7 @@ Task<Result<mcp::ToolResult>> CodeExecution::run_in_place(jail::Request request)
     if (auto refused = environment_.refusal()) co_return tl::unexpected<Error>(*std::move(refused));
   CO_CHECKED(co_await stage_workspace(request));
   CO_CHECKED(co_await admit_to_workspace(request));
-  CO_CHECKED(co_await network_.prepare());
+  if (network_) CO_CHECKED(co_await network_->prepare());
   CO_CHECKED(co_await recording_.begin(*caller_.tenant, request));
   connect(request);
   CO_TRY(jail::Report report, co_await run_program(std::move(request)));
@@ -225,7 +228,7 @@ void CodeExecution::connect(jail::Request& request) {
       session->begin(folder);
     };
   }
-  if (network_.is_on()) request.listens = [this](int listener) { network_.begin(listener); };
+  if (network_) request.listens = [this](int listener) { network_->begin(listener); };
   caller_.session = session_.name;
   caller_.is_staged = request.workspace.access == jail::WorkspaceAccess::staged;
   request.call = [this](std::string name, Json params) {
@@ -242,7 +245,7 @@ proposals::ProposalAbout CodeExecution::about() const {
 
 Task<Result<jail::Report>> CodeExecution::run_program(jail::Request request) {
   auto report = co_await run_in_jail(std::move(request));
-  co_await network_.finish();
+  if (network_) co_await network_->finish();
   if (!report) {
     CO_CHECKED(co_await recording_.end_without_jail());
     report.error().what += "; the program did not run";
@@ -266,6 +269,16 @@ Task<Result<jail::Report>> CodeExecution::run_in_jail(jail::Request request) {
   co_return report;
 }
 
+void CodeExecution::add_network(ExecuteAnswer& answer) const {
+  if (!network_ && policies::egress_of(*caller_.policy).is_on())
+    answer.notes.push_back(
+        "the program had no network: the policy has egress rules, and this Warder was built without egress");
+  if (!network_) return;
+  if (!network_->trouble().empty()) answer.notes.push_back("the program had no network: " + network_->trouble());
+  answer.network = network_->totals();
+  answer.refused = network_->refused();
+}
+
 Task<Result<mcp::ToolResult>> CodeExecution::answer(jail::Report report) {
   ExecuteAnswer answer;
   answer.execution_id = recording_.id();
@@ -277,9 +290,7 @@ Task<Result<mcp::ToolResult>> CodeExecution::answer(jail::Report report) {
   if (language_ == jail::Language::shell) answer.shell_exit_1 = caller_.policy->shell_exit_1;
   if (std::string text = calls::call_limit_note(caller_.calls, caller_.policy->calls.per_execution); !text.empty())
     answer.notes.push_back(std::move(text) + ": ask for more data in one call, or continue in another execution");
-  if (!network_.trouble().empty()) answer.notes.push_back("the program had no network: " + network_.trouble());
-  answer.network = network_.totals();
-  answer.refused = network_.refused();
+  add_network(answer);
   executions::WorkspaceEffects effects = co_await workspace_.finish(report, about());
   co_await take_result(report, answer);
   if (workspace_.is_staged()) {

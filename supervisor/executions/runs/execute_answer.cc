@@ -193,7 +193,7 @@ void add_egress(Members& members, const ExecuteAnswer& answer) {
               {"denied", answer.network->denied},
               {"bytes_up", answer.network->bytes_up},
               {"bytes_down", answer.network->bytes_down}};
-  for (const ExecutionNetwork::Refused& item : answer.refused) {
+  for (const RefusedRequest& item : answer.refused) {
     Json refused{{"host", item.host}, {"why", item.why}};
     if (!item.rule.empty()) refused["rule"] = item.rule;
     egress["refused"].push_back(std::move(refused));

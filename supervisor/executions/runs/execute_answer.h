@@ -16,7 +16,6 @@
 #include "policies/limits.h"
 #include "policies/policy_fwd.h"
 #include "supervisor/base/json/json_value.h"
-#include "supervisor/egress/egress_entry.h"
 #include "supervisor/executions/runs/execution_network.h"
 #include "supervisor/executions/runs/ignored_files.h"
 #include "supervisor/protocol/mcp/content.h"
@@ -51,12 +50,12 @@ struct ExecuteAnswer {
   const tenants::Changes* meanwhile = nullptr;  // while another execution ran; nullptr: absent
   IgnoredFiles ignored;                         // of the workspace, if files have changed
   std::vector<policies::Clamp> clamped;
-  std::optional<Error> quota;                      // the error of the outcome `disk` if the workspace is full
-  Json session;                                    // the call's session: {name, ...}; null: no session
-  std::optional<egress::EgressTotals> network;     // what the code did with its network; nullopt: absent
-  std::vector<ExecutionNetwork::Refused> refused;  // requests to hosts
-  Json proposal;                                   // of a staged workspace: {id, state, ...}; null: absent
-  std::vector<jail::GuestImage> images;            // from the guest, and from files that the program wrote
+  std::optional<Error> quota;            // the error of the outcome `disk` if the workspace is full
+  Json session;                          // the call's session: {name, ...}; null: no session
+  std::optional<NetworkTotals> network;  // what the code did with its network; nullopt: absent
+  std::vector<RefusedRequest> refused;   // requests to hosts
+  Json proposal;                         // of a staged workspace: {id, state, ...}; null: absent
+  std::vector<jail::GuestImage> images;  // from the guest, and from files that the program wrote
   policies::ShellExit1 shell_exit_1 = policies::ShellExit1::error;  // other languages than shell: error
   bool has_receipt = false;        // the receipt is in _meta, and `usage` has all that was measured
   std::vector<std::string> notes;  // sentences for the agent, beside the result

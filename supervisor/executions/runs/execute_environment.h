@@ -5,14 +5,14 @@
 
 #include "jail/host.h"
 #include "jail/pool/pool.h"
-#include "supervisor/egress/egress_link.h"
 #include "supervisor/executions/admission.h"
 #include "supervisor/executions/execution_registry.h"
 #include "supervisor/executions/recent_code.h"
+#include "supervisor/executions/runs/execution_network.h"
 #include "supervisor/executions/sessions.h"
 #include "supervisor/protocol/tasks/task_store.h"
 #include "supervisor/records/journal/journal.h"
-#include "supervisor/records/traces/queue.h"
+#include "supervisor/records/spans/queue.h"
 #include "supervisor/records/workflows/workflow_store.h"
 #include "supervisor/tenants/index/changes.h"
 #include "supervisor/tenants/proposals/proposal_stores.h"
@@ -33,7 +33,7 @@ struct ExecuteEnvironment {
   executions::Sessions& sessions;
   const calls::GuestCalls& calls;
   calls::CallEnvironment& upstream_calls;
-  egress::EgressLink& egress;
+  NetworkSource* network;  // nullptr: Warder was built without egress
   journal::Journal& journal;
   tasks::TaskStore& tasks;
   tasks::TaskStore& named;  // named_execution.h
@@ -45,7 +45,7 @@ struct ExecuteEnvironment {
   std::function<void(const tenants::Tenant&, const tenants::Changes&)> files_changed;
   // Why no program may begin now; nullopt: programs may begin. Empty: they always may.
   std::function<std::optional<Error>()> refusal;
-  traces::Queue* spans = nullptr;  // nullptr: no spans are recorded
+  spans::Queue* spans = nullptr;  // nullptr: no spans are recorded
 };
 
 }  // namespace runs

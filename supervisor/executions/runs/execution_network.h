@@ -1,55 +1,61 @@
-// ExecutionNetwork: what the code of one execution may reach through warder-egress, if its policy has rules for it.
-// Each request of the code is written into the audit chain; a rule with the verdict `ask` asks a person. Used by:
-// CodeExecution. Errors of prepare(): unavailable, for a secret that cannot be read.
+// ExecutionNetwork: what the code of one execution may reach, if its policy has egress rules. NetworkSource: makes it;
+// offered by the egress part. Each request of the code is written into the audit chain; a rule with the verdict `ask`
+// asks a person. Used by: CodeExecution. Errors of prepare(): unavailable, for a secret that cannot be read.
 #pragma once
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "supervisor/egress/egress_access.h"
-#include "supervisor/upstream/calls/upstream_call.h"
+#include "supervisor/base/result.h"
+#include "supervisor/base/task.h"
+
+namespace calls {
+struct CallContext;
+struct CallEnvironment;
+}  // namespace calls
 
 namespace runs {
 
-class ExecutionNetwork final : private egress::EgressAccess::Host {
- public:
-  // All references must outlive it.
-  ExecutionNetwork(egress::EgressLink& link, calls::CallEnvironment& environment, const calls::CallContext& caller);
+// Requests and bytes of one program.
+struct NetworkTotals {
+  uint64_t requests = 0, denied = 0, bytes_up = 0, bytes_down = 0;
+};
 
-  bool is_on() const { return rules_.is_on(); }
+// A request that was refused or has failed.
+struct RefusedRequest {
+  std::string host;  // with the port
+  std::string rule, why;
+  bool operator==(const RefusedRequest&) const = default;
+};
+
+class ExecutionNetwork {
+ public:
+  virtual ~ExecutionNetwork() = default;
   // Reads the secrets of the rules. Call it before the program begins.
-  Task<Result<>> prepare();
+  virtual Task<Result<>> prepare() = 0;
   // The program begins in the jail of this listener, which is borrowed during the call.
-  void begin(int listener);
+  virtual void begin(int listener) = 0;
   // The program has ended, and so do its connections.
-  Task<> finish();
+  virtual Task<> finish() = 0;
 
   // After finish(). nullopt: the program opened no connection, or the service did not serve it.
-  const std::optional<egress::EgressTotals>& totals() const { return totals_; }
-  // Requests that were refused or failed, without repetitions; the first few.
-  struct Refused {
-    std::string host;  // with the port
-    std::string rule, why;
-    bool operator==(const Refused&) const = default;
-  };
-  const std::vector<Refused>& refused() const { return refused_; }
+  virtual std::optional<NetworkTotals> totals() const = 0;
+  // The first few, without repetitions.
+  virtual const std::vector<RefusedRequest>& refused() const = 0;
   // Why the program had no network, although its policy has rules and it opened a connection; empty: it had.
-  const std::string& trouble() const { return unfit_.empty() ? access_.trouble() : unfit_; }
+  virtual const std::string& trouble() const = 0;
+};
 
- private:
-  void note(const egress::EgressEntry& entry) override;
-  void note_refused(const egress::EgressEntry& entry);
-  Task<bool> ask(egress::EgressEntry entry) override;
+class NetworkSource {
+ public:
+  // The caller's policy has egress rules. All references must outlive the network.
+  virtual std::unique_ptr<ExecutionNetwork> open(calls::CallEnvironment& environment,
+                                                 const calls::CallContext& caller) = 0;
 
-  egress::EgressLink& link_;
-  calls::CallEnvironment& environment_;
-  const calls::CallContext& caller_;
-  const policies::EgressRules& rules_;
-  egress::Secrets secrets_;
-  std::string unfit_;  // why the listener cannot be used; empty: it can
-  std::optional<egress::EgressTotals> totals_;
-  std::vector<Refused> refused_;
-  egress::EgressAccess access_;
+ protected:
+  ~NetworkSource() = default;
 };
 
 }  // namespace runs

@@ -15,10 +15,10 @@ class RunsPart final : public Part {
   static Result<std::unique_ptr<RunsPart>> open(
       jail::Host& host, executions::Admission& admission, executions::ExecutionRegistry& executions,
       executions::RecentCode& recent_code, jail::Pool& pool, executions::Sessions& sessions, calls::GuestCalls& calls,
-      calls::CallEnvironment& upstream_calls, egress::EgressLink& egress, journal::Journal& journal,
+      calls::CallEnvironment& upstream_calls, NetworkSource* network, journal::Journal& journal,
       tasks::TaskStore& tasks, NamedExecutions& named, workflows::WorkflowStore& workflows,
       discovery::Discovery& discovery, tenants::Registry& registry, proposals::ProposalStores& proposals,
-      StateDisk& disk, traces::Queue* spans) {
+      StateDisk& disk, spans::Queue* spans) {
     ExecuteEnvironment environment{
         .host = host,
         .admission = admission,
@@ -28,7 +28,7 @@ class RunsPart final : public Part {
         .sessions = sessions,
         .calls = calls,
         .upstream_calls = upstream_calls,
-        .egress = egress,
+        .network = network,
         .journal = journal,
         .tasks = tasks,
         .named = named.store,

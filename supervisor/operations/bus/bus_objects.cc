@@ -70,6 +70,7 @@ BusObjects::BusObjects(const DaemonServices& services, BusConnection& connection
       failed_(std::move(failed)),
       authority_(services.loop, connection, std::move(rules)),
       manager_table_(manager_table_with(services.members_of_rooms)),
+      room_tables_(tables_of_rooms(services.members_of_rooms)),
       tasks_(services.loop) {}
 
 Result<> BusObjects::keep(int result, sd_bus_slot* slot, const char* kind) {
@@ -83,10 +84,12 @@ Result<> BusObjects::begin(std::string reload_problem) {
   constexpr char kLogPath[] = "/org/freedesktop/LogControl1", kLogControl[] = "org.freedesktop.LogControl1";
   sd_bus* bus = connection_.get();
   sd_bus_slot* slot = nullptr;
-  int r = sd_bus_add_object_vtable(bus, &slot, kPath, kManager, manager_table(), this);
+  int r = sd_bus_add_object_vtable(bus, &slot, kPath, kManager, manager_table_.data(), this);
   CHECKED(keep(r, slot, kManager));
-  r = sd_bus_add_object_vtable(bus, &slot, kPath, kCluster, kClusterTable, this);
-  CHECKED(keep(r, slot, kCluster));
+  for (const auto& [interface, table] : room_tables_) {
+    r = sd_bus_add_object_vtable(bus, &slot, kPath, interface.c_str(), table.data(), this);
+    CHECKED(keep(r, slot, interface.c_str()));
+  }
   r = sd_bus_add_object_manager(bus, &slot, kPath);
   CHECKED(keep(r, slot, "the object manager"));
   r = sd_bus_add_object(bus, &slot, kPath, handle_read, this);

@@ -15,8 +15,6 @@
 
 #include "policies/limits.h"
 #include "policies/policy_fwd.h"
-#include "supervisor/cluster/link/query_messages.h"
-#include "supervisor/cluster/link/view_messages.h"
 #include "supervisor/executions/execution_registry.h"
 #include "supervisor/executions/recent_code.h"
 #include "supervisor/executions/statistics.h"
@@ -46,40 +44,9 @@ inline constexpr char kName[] = "org.warder.Warder1";
 inline constexpr char kPath[] = "/org/warder/Warder1";
 inline constexpr char kManager[] = "org.warder.Warder1.Manager";
 inline constexpr char kExecution[] = "org.warder.Warder1.Execution";
-inline constexpr char kCluster[] = "org.warder.Warder1.Cluster";
 inline constexpr char kTenant[] = "org.warder.Warder1.Tenant";
 inline constexpr char kExecutionPath[] = "/org/warder/Warder1/execution";
 inline constexpr char kTenantPath[] = "/org/warder/Warder1/tenant";
-
-// The executions of all nodes that wait or run.
-struct ClusterExecutions {
-  std::vector<std::pair<std::string, cluster::FarExecution>> executions;  // each with its node
-  std::vector<std::string> unanswered;                                    // nodes that did not answer in time
-  uint64_t left_out = 0;                                                  // executions: there were too many
-};
-
-// A workspace that was brought back from a parked file.
-struct RestoredHome {
-  std::string workspace;   // the text of its TenantId
-  std::string node;        // its home when the file was made
-  int64_t created_ms = 0;  // since 1970
-};
-
-// The cluster, as the daemon knows it. Without one: Standing::no_cluster, and errors that say so (unavailable).
-struct ClusterServices {
-  std::function<cluster::Standing()> standing;
-  std::function<std::string()> self;  // the name of this node; empty: not known
-  std::function<Task<Result<cluster::NodePage>>(std::string after)> nodes_after;
-  std::function<Task<Result<cluster::HomePage>>(cluster::HomeQuestion question)> homes;
-  // At most a second old.
-  std::function<Task<Result<std::shared_ptr<const ClusterExecutions>>>()> executions;
-  // This node's homes (../../cluster/moves/moves.h) are drained, moved, parked and restored. set_drained() returns the
-  // workspaces that have their home here.
-  std::function<Task<Result<std::vector<std::string>>>(bool is_drained)> set_drained;
-  std::function<Task<Result<std::string>>(std::string workspace, std::string node)> move;    // returns the node
-  std::function<Task<Result<std::string>>(std::string workspace, std::string folder)> park;  // returns the file
-  std::function<Task<Result<RestoredHome>>(std::string file)> restore;
-};
 
 // The configuration in force.
 struct ConfigurationView {
@@ -126,7 +93,6 @@ struct DaemonServices {
   DaemonHealth health;
   DaemonCommands commands;
   TenantServices tenants;
-  ClusterServices cluster;
   OfferedMembers members_of_rooms;
 };
 
@@ -166,8 +132,9 @@ class BusObjects {
   std::shared_ptr<tenants::Tenant> tenant_at(const char* path) const;
   const DaemonServices& services() const { return services_; }
   Authority& authority() { return authority_; }
-  // The Manager's table: kManagerTable, and the members that rooms bring.
-  const sd_bus_vtable* manager_table() const { return manager_table_.data(); }
+  // The Manager, or the interface of a room at the same path. Every user sees both; some texts of the Manager only who
+  // sees all tenants (problem_text).
+  ObjectKind kind_of_interface(std::string_view interface) const;
 
   Task<Result<MessagePtr>> get_manager_property(MessagePtr call);
   Task<Result<MessagePtr>> get_manager_properties(MessagePtr call);
@@ -198,13 +165,6 @@ class BusObjects {
   Task<Result<MessagePtr>> set_log_level(MessagePtr call);
   Task<Result<MessagePtr>> subscribe(MessagePtr call);
   Task<Result<MessagePtr>> unsubscribe(MessagePtr call);
-  Task<Result<MessagePtr>> list_nodes(MessagePtr call);
-  Task<Result<MessagePtr>> list_homes(MessagePtr call);
-  Task<Result<MessagePtr>> list_cluster_executions(MessagePtr call);
-  Task<Result<MessagePtr>> drain_node(MessagePtr call);
-  Task<Result<MessagePtr>> move_home(MessagePtr call);
-  Task<Result<MessagePtr>> park_home(MessagePtr call);
-  Task<Result<MessagePtr>> restore_home(MessagePtr call);
   Task<Result<MessagePtr>> list_approvals(MessagePtr call);
   Task<Result<MessagePtr>> reveal_approval(MessagePtr call);
   Task<Result<MessagePtr>> approve(MessagePtr call);
@@ -284,7 +244,8 @@ class BusObjects {
   BusConnection& connection_;
   std::function<void(std::string)> failed_;
   Authority authority_;
-  std::vector<sd_bus_vtable> manager_table_;
+  std::vector<sd_bus_vtable> manager_table_;  // kManagerTable, and the members that rooms bring
+  std::map<std::string, std::vector<sd_bus_vtable>, std::less<>> room_tables_;  // by the interface
   std::vector<SlotPtr> slots_;
   std::map<std::string, std::unique_ptr<Subscriber>, std::less<>> subscribers_;
   std::vector<News> news_;
@@ -304,12 +265,17 @@ inline constexpr uint64_t kConst = SD_BUS_VTABLE_PROPERTY_CONST, kAnnounced = SD
 inline constexpr uint64_t kEveryone = SD_BUS_VTABLE_UNPRIVILEGED;
 // The tables, each in its own file. Userdata is the BusObjects.
 extern const sd_bus_vtable kManagerTable[];
-extern const sd_bus_vtable kClusterTable[];
 extern const sd_bus_vtable kExecutionTable[];
 extern const sd_bus_vtable kTenantTable[];
 extern const sd_bus_vtable kLogControlTable[];
-// kManagerTable with the members that rooms bring. Their userdata is the BusObjects, too.
+// kManagerTable with the members that rooms bring, and the tables of the rooms' own interfaces. Their userdata is the
+// BusObjects, too.
 std::vector<sd_bus_vtable> manager_table_with(const OfferedMembers& members);
+std::map<std::string, std::vector<sd_bus_vtable>, std::less<>> tables_of_rooms(const OfferedMembers& members);
+// Appends the value with this name. -ENXIO: there is none.
+int append_value_of(const OfferedMembers::Values& values, std::string_view name, sd_bus_message* to);
+// Handles the methods that rooms bring.
+int call_of_room(sd_bus_message* call, void* objects, sd_bus_error* error);
 // The names of the Manager's properties that differ. They live as long as `after`.
 std::vector<const char*> changed_properties(const ManagerProperties& before, const ManagerProperties& after);
 // Handles reads of executions and tenants, which sd-bus would have answered to every user (read_objects.cc).

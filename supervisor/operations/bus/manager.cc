@@ -42,18 +42,7 @@ int get_started(sd_bus*, const char*, const char*, const char*, sd_bus_message* 
 }
 
 int get_of_room(sd_bus*, const char*, const char*, const char* name, sd_bus_message* reply, void* data, sd_bus_error*) {
-  const auto& values = static_cast<BusObjects*>(data)->properties().of_rooms;
-  const auto value = values.find(std::string_view(name));
-  if (value == values.end()) return -ENXIO;
-  return std::visit([reply](const auto& item) { return append(reply, item); }, value->second);
-}
-
-int call_of_room(sd_bus_message* call, void* data, sd_bus_error*) {
-  auto& objects = *static_cast<BusObjects*>(data);
-  const MethodHandler* handler = objects.services().members_of_rooms.find_method(sd_bus_message_get_member(call));
-  if (!handler) return 0;
-  objects.answer(share(call), (*handler)(share(call), objects.authority()));
-  return 1;
+  return append_value_of(static_cast<BusObjects*>(data)->properties().of_rooms, name, reply);
 }
 
 struct Property {
@@ -144,7 +133,7 @@ std::vector<sd_bus_vtable> manager_table_with(const OfferedMembers& members) {
   const sd_bus_vtable* end = kManagerTable;
   while (end->type != _SD_BUS_VTABLE_END) end++;
   std::vector<sd_bus_vtable> table(kManagerTable, end);
-  for (const sd_bus_vtable& row : members.rows(get_of_room, call_of_room)) table.push_back(row);
+  for (const sd_bus_vtable& row : members.rows(get_of_room, call_of_room, kAnnounced)) table.push_back(row);
   table.push_back(*end);
   return table;
 }

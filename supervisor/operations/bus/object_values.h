@@ -18,10 +18,6 @@ struct ObjectKind {
 };
 inline constexpr ObjectKind kExecutions{kExecutionPath, kExecution, kExecutionTable};
 inline constexpr ObjectKind kTenants{kTenantPath, kTenant, kTenantTable};
-// Every user sees the Manager; some of its texts only who sees all tenants (BusObjects::problem_text).
-inline ObjectKind manager_object(const BusObjects& objects) { return {kPath, kManager, objects.manager_table()}; }
-inline constexpr ObjectKind kClusterObject{kPath, kCluster, kClusterTable};  // at the same path
-
 // Appends a{sv}: the properties of the object at `path`, or only those with one of `names`. -ENOENT: it is gone.
 int append_properties(sd_bus_message* to, const ObjectKind& kind, const std::string& path, BusObjects& objects,
                       const std::vector<std::string_view>* names = nullptr);

@@ -34,11 +34,11 @@ const MethodHandler* OfferedMembers::find_method(std::string_view name) const {
   return nullptr;
 }
 
-std::vector<sd_bus_vtable> OfferedMembers::rows(sd_bus_property_get_t get, sd_bus_message_handler_t call) const {
+std::vector<sd_bus_vtable> OfferedMembers::rows(sd_bus_property_get_t get, sd_bus_message_handler_t call,
+                                                uint64_t flags) const {
   std::vector<sd_bus_vtable> rows;
   for (const OfferedProperty& property : properties_)
-    rows.push_back(SD_BUS_PROPERTY(property.name.c_str(), property.signature.c_str(), get, 0,
-                                   SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE));
+    rows.push_back(SD_BUS_PROPERTY(property.name.c_str(), property.signature.c_str(), get, 0, flags));
   for (const OfferedMethod& method : methods_) {
     sd_bus_vtable row = {};
     row.type = _SD_BUS_VTABLE_METHOD;

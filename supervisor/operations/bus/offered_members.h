@@ -1,7 +1,8 @@
-// OfferedMembers: properties and methods of the Manager that rooms bring (BusSource in supervisor/part.h), each beside
-// the code that it shows. D-Bus lets every user call: a method checks its caller's rights with the Authority, and a
-// property has no text that quotes the files of administrators. The XML of the interface describes every member
-// (units/dbus/), and a test compares. Used by: bus_objects.h. Names are given once, while the daemon starts.
+// OfferedMembers: properties and methods that rooms bring (BusSource in supervisor/part.h), each beside the code that
+// it shows: of the Manager, or of a further interface of its object. D-Bus lets every user call: a method checks its
+// caller's rights with the Authority, and a property has no text that quotes the files of administrators. The XML of
+// the interface describes every member (units/dbus/), and a test compares. Used by: bus_objects.h. Names are given
+// once, while the daemon starts.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -27,7 +28,12 @@ class OfferedMembers {
   using Parameters = std::vector<std::pair<std::string, std::string>>;
   enum class Secrecy { open, secret };  // secret: the message has a secret, and sd-bus wipes it from memory
 
-  // `value` is read from memory: it is called for each read, and once a second, so that changes are announced.
+  // The members of a further interface, like "org.warder.Warder1.Cluster".
+  OfferedMembers& of_interface(const std::string& name) { return interfaces_[name]; }
+  const std::map<std::string, OfferedMembers, std::less<>>& interfaces() const { return interfaces_; }
+
+  // `value` is read from memory: it is called for each read, and for the Manager once a second, so that changes are
+  // announced.
   template <class Fn>
   void add_property(std::string name, Fn value) {
     const PropertyValue now = value();
@@ -42,7 +48,8 @@ class OfferedMembers {
   // nullptr: there is no such method.
   const MethodHandler* find_method(std::string_view name) const;
   // Rows for a table of sd-bus, without its begin and end. They refer to this object, and to these two functions.
-  std::vector<sd_bus_vtable> rows(sd_bus_property_get_t get, sd_bus_message_handler_t call) const;
+  // `flags`: of properties, SD_BUS_VTABLE_PROPERTY_*.
+  std::vector<sd_bus_vtable> rows(sd_bus_property_get_t get, sd_bus_message_handler_t call, uint64_t flags) const;
 
  private:
   struct OfferedProperty {
@@ -59,6 +66,7 @@ class OfferedMembers {
 
   std::deque<OfferedProperty> properties_;  // their texts do not move
   std::deque<OfferedMethod> methods_;
+  std::map<std::string, OfferedMembers, std::less<>> interfaces_;
 };
 
 }  // namespace bus

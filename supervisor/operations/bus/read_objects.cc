@@ -53,7 +53,7 @@ Task<Result<MessagePtr>> BusObjects::get_manager_property(MessagePtr call) {
   const char *interface = nullptr, *name = nullptr;
   if (int r = sd_bus_message_read(call.get(), "ss", &interface, &name); r < 0)
     co_return fail_errno(-r, "read the arguments", Code::invalid);
-  const ObjectKind kind = std::string_view(interface) == kCluster ? kClusterObject : manager_object(*this);
+  const ObjectKind kind = kind_of_interface(interface);
   CO_CHECKED(check_interface(kind, interface, false));
   CO_TRY(Viewer viewer, co_await authority_.view(share(call.get())));
   CO_TRY(MessagePtr reply, reply_to(call.get()));
@@ -68,7 +68,7 @@ Task<Result<MessagePtr>> BusObjects::get_manager_properties(MessagePtr call) {
   if (int r = sd_bus_message_read(call.get(), "s", &interface); r < 0)
     co_return fail_errno(-r, "read the argument", Code::invalid);
   const std::string_view request = interface;
-  const ObjectKind kind = request == kCluster ? kClusterObject : manager_object(*this);
+  const ObjectKind kind = kind_of_interface(request);
   if (request != kObjectManagerInterface) CO_CHECKED(check_interface(kind, request, true));
   const bool is_own = request.empty() || request == kind.interface;
   CO_TRY(Viewer viewer, co_await authority_.view(share(call.get())));

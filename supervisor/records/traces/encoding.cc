@@ -25,7 +25,7 @@ struct ValueWriter {
   void operator()(double number) const { out += fmt::format("\"doubleValue\":{}", std::isfinite(number) ? number : 0); }
 };
 
-void append_attribute(std::string& out, std::string_view key, const Value& value) {
+void append_attribute(std::string& out, std::string_view key, const spans::Value& value) {
   out += out.ends_with('}') ? ",{" : "{";
   append_text(out, "key", key);
   out += ",\"value\":{";
@@ -33,7 +33,7 @@ void append_attribute(std::string& out, std::string_view key, const Value& value
   out += "}}";
 }
 
-void append_span(std::string& out, const Span& span) {
+void append_span(std::string& out, const spans::Span& span) {
   out += fmt::format(R"({{"traceId":"{}","spanId":"{}")", span.trace_id, span.id);
   if (!span.parent_id.empty()) out += fmt::format(R"(,"parentSpanId":"{}")", span.parent_id);
   if (!span.state.empty()) append_text(out += ',', "traceState", span.state);
@@ -53,7 +53,7 @@ void append_span(std::string& out, const Span& span) {
 
 }  // namespace
 
-std::string encode(const std::vector<Span>& spans, const std::string& host) {
+std::string encode(const std::vector<spans::Span>& spans, const std::string& host) {
   std::string out = R"({"resourceSpans":[{"resource":{"attributes":[)";
   append_attribute(out, "service.name", "warder");
   append_attribute(out, "service.version", kWarderVersion);
@@ -62,7 +62,7 @@ std::string encode(const std::vector<Span>& spans, const std::string& host) {
   append_text(out, "name", "warderd");
   append_text(out += ',', "version", kWarderVersion);
   out += R"(},"spans":[)";
-  for (const Span& span : spans) {
+  for (const spans::Span& span : spans) {
     if (&span != &spans.front()) out += ',';
     append_span(out, span);
   }

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/records/traces/span.h"
+#include "supervisor/records/spans/span.h"
 
 namespace traces {
 
 // `host`: the machine's name. Bytes that are not UTF-8 become U+FFFD.
-std::string encode(const std::vector<Span>& spans, const std::string& host);
+std::string encode(const std::vector<spans::Span>& spans, const std::string& host);
 
 }  // namespace traces

@@ -27,7 +27,7 @@ std::string host_name() {
 
 }  // namespace
 
-Exporter::Exporter(Loop& loop, Collector collector)
+Exporter::Exporter(Loop& loop, spans::Collector collector)
     : loop_(loop), collector_(std::move(collector)), host_(host_name()), tasks_(loop) {
   queue_.added = [this] { added(); };
 }
@@ -47,7 +47,7 @@ Task<> Exporter::run() {
     gathering_ = true;
     if (queue_.size() < kBatch && !hurries_) co_await pause(kEvery);
     gathering_ = false;
-    std::vector<Span> batch = queue_.take(kBatch);
+    std::vector<spans::Span> batch = queue_.take(kBatch);
     in_flight_ = batch.size();
     co_await deliver(std::move(batch));
     in_flight_ = 0;
@@ -56,7 +56,7 @@ Task<> Exporter::run() {
   finishing_.resolve();
 }
 
-Task<> Exporter::deliver(std::vector<Span> batch) {
+Task<> Exporter::deliver(std::vector<spans::Span> batch) {
   const size_t spans = batch.size();
   const http::ClientRequest request = request_of(batch);
   batch = {};
@@ -91,7 +91,7 @@ Task<Result<http::HttpReply>> Exporter::post(http::ClientRequest request) {
   co_return reply;
 }
 
-http::ClientRequest Exporter::request_of(const std::vector<Span>& batch) const {
+http::ClientRequest Exporter::request_of(const std::vector<spans::Span>& batch) const {
   http::ClientRequest request;
   request.method = "POST";
   request.url = collector_.url;

@@ -12,8 +12,8 @@
 #include "supervisor/base/loop.h"
 #include "supervisor/base/one_shot.h"
 #include "supervisor/protocol/http/client.h"
-#include "supervisor/records/traces/collector.h"
-#include "supervisor/records/traces/queue.h"
+#include "supervisor/records/spans/collector.h"
+#include "supervisor/records/spans/queue.h"
 
 namespace traces {
 
@@ -21,12 +21,12 @@ class Exporter {
  public:
   static constexpr size_t kBatch = 512;
 
-  Exporter(Loop& loop, Collector collector);
+  Exporter(Loop& loop, spans::Collector collector);
   Exporter(const Exporter&) = delete;
 
-  Queue& queue() { return queue_; }
-  const Queue& queue() const { return queue_; }
-  const Collector& collector() const { return collector_; }
+  spans::Queue& queue() { return queue_; }
+  const spans::Queue& queue() const { return queue_; }
+  const spans::Collector& collector() const { return collector_; }
   // The reason why the newest request failed; empty: it succeeded, or there was no request.
   const std::string& trouble() const { return trouble_; }
 
@@ -37,9 +37,9 @@ class Exporter {
  private:
   void added();
   Task<> run();
-  Task<> deliver(std::vector<Span> batch);
+  Task<> deliver(std::vector<spans::Span> batch);
   Task<Result<http::HttpReply>> post(http::ClientRequest request);
-  http::ClientRequest request_of(const std::vector<Span>& batch) const;
+  http::ClientRequest request_of(const std::vector<spans::Span>& batch) const;
   Task<> pause(std::chrono::milliseconds max);
   void wake();
   void lose(size_t spans);
@@ -47,9 +47,9 @@ class Exporter {
   void say();
 
   Loop& loop_;
-  const Collector collector_;
+  const spans::Collector collector_;
   const std::string host_;
-  Queue queue_;
+  spans::Queue queue_;
   std::unique_ptr<http::HttpClient> client_;  // libcurl is loaded for the first batch
   bool running_ = false, gathering_ = false;
   bool hurries_ = false, over_ = false;

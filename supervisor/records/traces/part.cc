@@ -23,7 +23,7 @@ class TracesPart final : public Part, public Drainer, public FindingSource, publ
     }
     return std::make_unique<TracesPart>(std::move(exporter));
   }
-  std::tuple<Queue*> services() { return {exporter_ ? &exporter_->queue() : nullptr}; }
+  std::tuple<spans::Queue*> services() { return {exporter_ ? &exporter_->queue() : nullptr}; }
 
   Task<> finish_calls() override {
     if (exporter_) co_await exporter_->finish(kLastSpansLimit);
@@ -42,7 +42,7 @@ class TracesPart final : public Part, public Drainer, public FindingSource, publ
   }
   void write_metrics(metrics::OpenMetricsText& text, Reader) const override {
     if (!exporter_) return;
-    const Queue& spans = exporter_->queue();
+    const spans::Queue& spans = exporter_->queue();
     text.family("warder_spans", "counter", "", "Spans that the collector accepted, and spans that were dropped.");
     text.sample("_total", {{"result", "exported"}}, spans.counts.exported);
     text.sample("_total", {{"result", "dropped"}}, spans.counts.dropped);

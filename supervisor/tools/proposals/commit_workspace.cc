@@ -54,7 +54,7 @@ Json question_of(const CommitOrder& order, const proposals::Proposal& proposal, 
 // Returns if the action may be done.
 Task<Result<>> await_commit_approval(calls::CallEnvironment& environment, const calls::CallContext& context,
                                      const CommitOrder& order, const proposals::Proposal& proposal, StorePtr store) {
-  traces::OpenSpan span(environment.spans, context.trace, traces::SpanKind::internal, "approval");
+  spans::OpenSpan span(environment.spans, context.trace, spans::SpanKind::internal, "approval");
   calls::AuditedCall audited(environment.journal, span, context, {"warder", "commit_workspace"}, "approval");
   CO_TRY(const std::string diff, co_await store->diff(order.proposal, kDiffOfQuestion));
   const Json exact = question_of(order, proposal, diff);

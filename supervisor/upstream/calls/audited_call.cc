@@ -8,7 +8,7 @@
 
 namespace calls {
 
-AuditedCall::AuditedCall(journal::Journal& journal, traces::OpenSpan& span, const CallContext& context,
+AuditedCall::AuditedCall(journal::Journal& journal, spans::OpenSpan& span, const CallContext& context,
                          const Target& target, std::string action)
     : journal_(journal), span_(span) {
   entry_.tenant = context.tenant->name();
@@ -49,7 +49,7 @@ AuditedCall::~AuditedCall() {
     span_.fail(verdict == "failed" ? "tool_error" : verdict);
 }
 
-void describe_tool_call(traces::OpenSpan& span, const std::string& tool) {
+void describe_tool_call(spans::OpenSpan& span, const std::string& tool) {
   span.set("mcp.method.name", "tools/call");
   span.set("gen_ai.operation.name", "execute_tool");
   if (!tool.empty()) span.set("gen_ai.tool.name", tool);

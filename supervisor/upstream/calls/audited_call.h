@@ -9,7 +9,7 @@
 #include "supervisor/base/clock.h"
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/records/journal/journal.h"
-#include "supervisor/records/traces/open_span.h"
+#include "supervisor/records/spans/open_span.h"
 #include "supervisor/upstream/calls/call_context.h"
 
 namespace calls {
@@ -21,7 +21,7 @@ struct Target {
 // The destructor writes the line, so a cancelled call has a line, too.
 class AuditedCall {
  public:
-  AuditedCall(journal::Journal& journal, traces::OpenSpan& span, const CallContext& context, const Target& target,
+  AuditedCall(journal::Journal& journal, spans::OpenSpan& span, const CallContext& context, const Target& target,
               std::string action);
   ~AuditedCall();
   AuditedCall(const AuditedCall&) = delete;
@@ -32,7 +32,7 @@ class AuditedCall {
  private:
   journal::AuditKind kind() const;
   journal::Journal& journal_;
-  traces::OpenSpan& span_;
+  spans::OpenSpan& span_;
   journal::AuditEntry entry_;
   Json shape_;
   Monotonic::time_point started_ = Monotonic::now();
@@ -40,6 +40,6 @@ class AuditedCall {
 
 // Sets the attributes that OpenTelemetry's conventions for MCP define. `tool`: a tool that exists; empty: unknown, as a
 // name that a caller chose must not leave the machine (open_span.h).
-void describe_tool_call(traces::OpenSpan& span, const std::string& tool);
+void describe_tool_call(spans::OpenSpan& span, const std::string& tool);
 
 }  // namespace calls

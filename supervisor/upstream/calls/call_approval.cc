@@ -113,7 +113,7 @@ Task<Result<std::string>> await_approval(CallEnvironment& environment, const Cal
                                          const policies::CallRules::Decision& decision, Json params,
                                          const Json& exact) {
   const FreezeGuard frozen(context.jail);
-  traces::OpenSpan span(environment.spans, context.trace, traces::SpanKind::internal, "approval");
+  spans::OpenSpan span(environment.spans, context.trace, spans::SpanKind::internal, "approval");
   AuditedCall audited(environment.journal, span, context, target, "approval");
   PersonsQuestion question{fmt::format("{}.{}", target.server, target.tool), decision.name(),
                            decision.rule ? decision.rule->why : std::string(), std::move(params)};

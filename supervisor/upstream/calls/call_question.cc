@@ -62,7 +62,7 @@ std::string_view verdict_of(mcp::Elicited::Action action) {
 
 Task<upstream::Reply> ask_person(CallEnvironment& environment, const CallContext& context, const Target& target,
                                  upstream::Question question) {
-  traces::OpenSpan span(environment.spans, context.trace, traces::SpanKind::internal, "question");
+  spans::OpenSpan span(environment.spans, context.trace, spans::SpanKind::internal, "question");
   AuditedCall audited(environment.journal, span, context, target, "question");
   audited.set("fields", question.schema["properties"].size());
   audited.set("verdict", "unasked");

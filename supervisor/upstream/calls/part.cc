@@ -24,7 +24,7 @@ class CallsPart final : public Part, public PolicyFollower, public Drainer, publ
  public:
   CallsPart(Loop& loop, Work& work, upstream::UpstreamServers& upstream, journal::Journal& journal,
             discovery::Discovery& discovery, discovery::SearchLearning& learning, privacy::PiiVaults& vaults,
-            executions::ExecutionRegistry& executions, traces::Queue* spans)
+            executions::ExecutionRegistry& executions, spans::Queue* spans)
       : loop_(loop),
         executions_(executions),
         approvals_(loop),
@@ -45,7 +45,7 @@ class CallsPart final : public Part, public PolicyFollower, public Drainer, publ
   static Result<std::unique_ptr<CallsPart>> open(Loop& loop, Work& work, upstream::UpstreamServers& upstream,
                                                  journal::Journal& journal, discovery::Discovery& discovery,
                                                  discovery::SearchLearning& learning, privacy::PiiVaults& vaults,
-                                                 executions::ExecutionRegistry& executions, traces::Queue* spans) {
+                                                 executions::ExecutionRegistry& executions, spans::Queue* spans) {
     return std::make_unique<CallsPart>(loop, work, upstream, journal, discovery, learning, vaults, executions, spans);
   }
   std::tuple<Approvals&, GuestCalls&, CallEnvironment&> services() { return {approvals_, guest_calls_, environment_}; }

@@ -261,7 +261,7 @@ Task<Result<ReceivedResult>> receive_in_turn(CallEnvironment& environment, const
 // any text, and must not leave the machine in a span.
 class SpanNames {
  public:
-  SpanNames(traces::OpenSpan& span, const upstream::UpstreamServers& upstream, const CallContext& context,
+  SpanNames(spans::OpenSpan& span, const upstream::UpstreamServers& upstream, const CallContext& context,
             const Target& target)
       : span_(span), upstream_(upstream), tenant_(context.tenant->name()), target_(target) {}
   ~SpanNames() {
@@ -274,7 +274,7 @@ class SpanNames {
   SpanNames(const SpanNames&) = delete;
 
  private:
-  traces::OpenSpan& span_;
+  spans::OpenSpan& span_;
   const upstream::UpstreamServers& upstream_;
   const std::string tenant_;
   const Target& target_;
@@ -305,7 +305,7 @@ Task<Result<uint64_t>> call_upstream(CallEnvironment& environment, CallContext c
                                      ResultTaker take) {
   co_await environment.upstream.loaded(kMaxLoading);
   CO_TRY(const Target target, co_await find_target(environment, context, order));
-  traces::OpenSpan span(environment.spans, context.trace, traces::SpanKind::client, "tools/call");
+  spans::OpenSpan span(environment.spans, context.trace, spans::SpanKind::client, "tools/call");
   context.trace = span.context();
   const SpanNames names(span, environment.upstream, context, target);
   ProgressRelay relay(environment.loop, texts_for(context),

@@ -13,7 +13,7 @@
 #include "catalog/catalog.h"
 #include "supervisor/base/large_value.h"
 #include "supervisor/records/journal/journal.h"
-#include "supervisor/records/traces/queue.h"
+#include "supervisor/records/spans/queue.h"
 #include "supervisor/tenants/privacy/pii_vaults.h"
 #include "supervisor/upstream/calls/approvals.h"
 #include "supervisor/upstream/calls/call_context.h"
@@ -35,7 +35,7 @@ struct CallEnvironment {  // must outlive the MCP server and all calls
   privacy::PiiVaults& vaults;
   discovery::SearchLearning& learning;  // learns from a search that led to a call
   Approvals& approvals;
-  traces::Queue* spans = nullptr;  // nullptr: no spans are recorded
+  spans::Queue* spans = nullptr;  // nullptr: no spans are recorded
   CallRates rates = {};
   PendingQuestions questions = {};
 };

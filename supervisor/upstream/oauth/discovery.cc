@@ -7,7 +7,7 @@
 #include "supervisor/base/log.h"
 #include "supervisor/base/loopback.h"
 #include "supervisor/protocol/http/addresses.h"
-#include "supervisor/upstream/oauth/challenge.h"
+#include "supervisor/upstream/authorization/challenge.h"
 
 namespace oauth {
 namespace {

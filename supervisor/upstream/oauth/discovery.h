@@ -11,20 +11,10 @@
 
 #include "supervisor/base/task.h"
 #include "supervisor/protocol/http/client.h"
+#include "supervisor/upstream/authorization/login_service.h"
 #include "supervisor/upstream/oauth/metadata.h"
-#include "supervisor/upstream/oauth/settings.h"
 
 namespace oauth {
-
-// TokenTarget: the upstream server that a token is for.
-struct TokenTarget {
-  std::string server;  // its name in the configuration
-  std::string url;     // where it speaks MCP
-  std::string
-      authorities;        // PEM file of certificate authorities, also for the authorization server; empty: the system's
-  http::Headers headers;  // of each request to the server; never sent to the authorization server
-  OAuthSettings settings;
-};
 
 struct Discovered {
   AuthorizationServer server;

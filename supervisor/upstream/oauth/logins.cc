@@ -7,7 +7,7 @@
 
 #include "supervisor/base/log.h"
 #include "supervisor/base/random.h"
-#include "supervisor/upstream/oauth/challenge.h"
+#include "supervisor/upstream/authorization/challenge.h"
 #include "supervisor/upstream/oauth/token_requests.h"
 
 namespace oauth {
@@ -95,7 +95,7 @@ Logins::~Logins() {
   tasks_.cancel_all();
 }
 
-std::shared_ptr<TokenSource> Logins::source(const TokenTarget& target, const std::string& owner) {
+std::shared_ptr<TokenSource> Logins::token_source(const TokenTarget& target, const std::string& owner) {
   Source& item = sources_[{target.server, owner}];
   const bool is_same = item.source && item.target.url == target.url && item.target.settings == target.settings &&
                        item.target.authorities == target.authorities && item.target.headers == target.headers;
@@ -103,9 +103,15 @@ std::shared_ptr<TokenSource> Logins::source(const TokenTarget& target, const std
   return item.source;
 }
 
-const Tokens* Logins::login(const TokenTarget& target, const std::string& owner) {
-  if (target.settings.grant == OAuthSettings::Grant::client_credentials) return nullptr;
-  return source(target, owner)->login();
+std::shared_ptr<BearerTokens> Logins::source(const TokenTarget& target, const std::string& owner) {
+  return token_source(target, owner);
+}
+
+std::optional<LoginEnd> Logins::login_of(const TokenTarget& target, const std::string& owner) {
+  if (target.settings.grant == OAuthSettings::Grant::client_credentials) return std::nullopt;
+  const Tokens* tokens = token_source(target, owner)->login();
+  if (!tokens) return std::nullopt;
+  return LoginEnd{tokens->refresh.empty() ? static_cast<uint64_t>(tokens->expires_at) : 0};
 }
 
 // The place of one more login of `owner`. It is taken before the authorization server is asked: so nobody can make the

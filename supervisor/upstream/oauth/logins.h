@@ -16,43 +16,27 @@
 
 namespace oauth {
 
-// What a command line needs to show.
-struct PendingLogin {
-  std::string id;   // for finish()
-  std::string url;  // for the browser
-};
-
-struct Logout {
-  bool was_there = false;   // there was a login
-  std::string not_revoked;  // why its tokens may still be good at the authorization server; empty: they are revoked
-};
-
-class Logins {
+class Logins final : public LoginService {
  public:
   explicit Logins(std::shared_ptr<LoginBook> book);
   ~Logins();
 
   LoginBook& book() { return *book_; }
   const LoginBook& book() const { return *book_; }
-  // The same source for all connections with these names and settings.
-  std::shared_ptr<TokenSource> source(const TokenTarget& target, const std::string& owner);
-  // The login of that owner that fits the settings; nullptr: absent. For client_credentials always nullptr.
-  const Tokens* login(const TokenTarget& target, const std::string& owner);
+  std::shared_ptr<BearerTokens> source(const TokenTarget& target, const std::string& owner) override;
+  std::optional<LoginEnd> login_of(const TokenTarget& target, const std::string& owner) override;
+  size_t count_of(std::string_view server) const override { return book_->count_of(server); }
+  std::vector<std::string> owners_of(std::string_view server) const override { return book_->owners_of(server); }
 
-  // `redirect`: http://127.0.0.1:PORT/PATH. `scopes`: those of the settings if empty.
   Task<Result<PendingLogin>> begin(TokenTarget target, std::string owner, std::string redirect,
-                                   std::vector<std::string> scopes);
-  // `redirected`: the whole URL that the browser was sent to. A login can be finished once.
-  Task<Result<>> finish(std::string id, LoginName name, std::string redirected);
-  // Deletes the tokens here, and then revokes them at the authorization server, if that can be done within 5 s.
-  Task<Result<Logout>> log_out(TokenTarget target, std::string owner);
-  // The tenant is removed: its logins, too, also those at `targets` whose files cannot be read. The tokens for one of
-  // `targets`, the servers that are configured, are also revoked at the authorization server, if that can be done
-  // within 5 s.
-  void forget_owner(const std::string& owner, const std::vector<TokenTarget>& targets);
+                                   std::vector<std::string> scopes) override;
+  Task<Result<>> finish(std::string id, LoginName name, std::string redirected) override;
+  Task<Result<Logout>> log_out(TokenTarget target, std::string owner) override;
+  void forget_owner(const std::string& owner, const std::vector<TokenTarget>& targets) override;
 
  private:
   struct Pending;
+  std::shared_ptr<TokenSource> token_source(const TokenTarget& target, const std::string& owner);
   // Revokes the tokens of a deleted login.
   static Task<Result<>> revoke(std::shared_ptr<LoginBook> book, TokenTarget target, Tokens tokens);
   Task<> forget_all(std::shared_ptr<LoginBook> book, std::string owner, std::vector<TokenTarget> targets);

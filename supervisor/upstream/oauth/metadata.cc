@@ -8,7 +8,7 @@
 #include "supervisor/base/json/json_members.h"
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
-#include "supervisor/upstream/oauth/settings.h"
+#include "supervisor/upstream/authorization/settings.h"
 
 namespace oauth {
 namespace {

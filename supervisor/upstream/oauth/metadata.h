@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "supervisor/base/result.h"
-#include "supervisor/upstream/oauth/urls.h"
+#include "supervisor/upstream/authorization/urls.h"
 
 namespace oauth {
 

@@ -6,7 +6,7 @@
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
-#include "supervisor/upstream/oauth/challenge.h"
+#include "supervisor/upstream/authorization/challenge.h"
 
 namespace oauth {
 namespace {

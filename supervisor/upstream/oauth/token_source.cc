@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "supervisor/base/log.h"
-#include "supervisor/upstream/oauth/challenge.h"
+#include "supervisor/upstream/authorization/challenge.h"
 #include "supervisor/upstream/oauth/metadata.h"
 #include "supervisor/upstream/oauth/token_requests.h"
 

@@ -17,25 +17,20 @@
 
 namespace oauth {
 
-class TokenSource : public std::enable_shared_from_this<TokenSource> {
+class TokenSource final : public BearerTokens, public std::enable_shared_from_this<TokenSource> {
  public:
   // `former`: the source of the same login that this one replaces; nullptr: absent.
   TokenSource(std::shared_ptr<LoginBook> book, TokenTarget target, std::string owner,
               std::shared_ptr<TokenSource> former = nullptr);
   TokenSource(const TokenSource&) = delete;
 
-  // The token of the next request.
-  Task<Result<std::string>> token();
-  // The server answered a request with this token by 401.
-  Task<Result<std::string>> renewed(std::string refused);
-  // The texts that no message of the server may show: tokens that were sent to it.
-  const std::vector<std::string>& sent() const { return sent_; }
+  Task<Result<std::string>> token() override;
+  Task<Result<std::string>> renewed(std::string refused) override;
+  const std::vector<std::string>& sent() const override { return sent_; }
+  Error needs_login(std::string why) const override;
+  std::string more_scopes_hint(const std::vector<std::string>& scopes) const override;
   // The login that fits the configuration; nullptr: absent.
   const Tokens* login() const;
-  Error needs_login(std::string why) const;
-  // What to do if the server wants these scopes, too; empty: it does not name them. The command also names the scopes
-  // that the login has, because a new login replaces it.
-  std::string more_scopes_hint(const std::vector<std::string>& scopes) const;
 
  private:
   bool is_client() const { return target_.settings.grant == OAuthSettings::Grant::client_credentials; }

@@ -10,7 +10,7 @@
 #include "supervisor/base/json/json_members.h"
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
-#include "supervisor/upstream/oauth/challenge.h"
+#include "supervisor/upstream/authorization/challenge.h"
 
 namespace oauth {
 namespace {

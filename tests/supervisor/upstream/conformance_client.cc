@@ -17,7 +17,8 @@
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/base/path.h"
 #include "supervisor/base/random.h"
-#include "supervisor/upstream/oauth/challenge.h"
+#include "supervisor/upstream/authorization/challenge.h"
+#include "supervisor/upstream/oauth/logins.h"
 #include "supervisor/upstream/upstream_servers.h"
 #include "tests/fresh_meter.h"
 #include "tests/jail/await.h"
@@ -182,7 +183,8 @@ Result<> connect_and_call(const std::string& url, const std::string& folder) {
   TRY(settings.servers, upstream::read_servers({{kServer, configuration(scenario, url, folder)}}, "servers"));
   settings.definitions = state.get();
   settings.no_user.policy = policy;
-  settings.disk = disk.get();
+  oauth::Logins logins(std::make_shared<oauth::LoginBook>(loop, *disk, state.get(), oauth::SealKey{}));
+  settings.logins = &logins;
   const upstream::Caller caller = settings.no_user;
   UpstreamServers servers(host, std::move(settings));
   return await(loop, run(loop, servers, caller, scenario));

@@ -344,7 +344,7 @@ TEST_CASE("a program without the service of its network says why it had no netwo
                          "result = len(link.recv(10))");
   CAPTURE(body.dump());
   CHECK_THAT(notes_of(body), Contains("the program had no network"));
-  CHECK_THAT(notes_of(body), Contains("warder-egress does not answer"));
+  CHECK_THAT(notes_of(body), Contains("built without egress"));
   CHECK_FALSE(body.contains("egress"));
 }
 

@@ -68,7 +68,6 @@ struct RunsScene {
   calls::GuestCalls guest_calls;
   discovery::SearchLearning learning;
   privacy::PiiVaults vaults;
-  egress::EgressLink egress;
   upstream::UpstreamServers upstream;
   std::shared_ptr<const catalog::Catalog> catalog = std::make_shared<const catalog::Catalog>();
   calls::CallEnvironment calls;

@@ -6,7 +6,7 @@
 #include "supervisor/base/clock.h"
 #include "supervisor/base/fd.h"
 #include "supervisor/base/log.h"
-#include "supervisor/records/traces/open_span.h"
+#include "supervisor/records/spans/open_span.h"
 #include "tests/catch.h"
 #include "tests/temp_directory.h"
 

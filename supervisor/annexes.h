@@ -1,0 +1,14 @@
+// Annexes: parts of the daemon that it can be built without, each by an option of CMake. The two functions are made by
+// CMake for each program (annexes.cc.in). An annex includes what it needs of the daemon; no other room includes an
+// annex: a room that can use a service of it has a pointer among its needs (parts.h), which is nullptr without the
+// annex. Used by: the list of parts, and whatever says what this warderd lacks. No errors.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "supervisor/parts.h"
+
+// In an order in which clients see their tools, behind those of the other parts.
+std::vector<PartEntry> annex_parts();
+// The annexes that this program was built without, by the names of their options: "cluster" of WARDER_CLUSTER.
+std::vector<std::string> absent_annexes();

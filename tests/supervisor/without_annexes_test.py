@@ -1,0 +1,67 @@
+"""A warderd that was built without its annexes serves all the same, and says what it lacks. Programs: $WARDERD, which is
+warderd-without-annexes, and $WITH_ANNEXES, the usual one, from the same build."""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+from harness import TOP, Daemon, Policies
+
+ANNEXES = set(re.findall(r"^annex\((\w+) ", (TOP / "CMakeLists.txt").read_text(), re.MULTILINE))
+EGRESS = {"rules": [{"host": "api.example.test", "ports": [443]}], "connections": 4, "bytes_up": 1024, "bytes_down": 1024,
+          "seconds": 10}
+
+
+def version_of(program):
+    return subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def tools_of(client):
+    return {tool["name"] for tool in client.request("tools/list")["tools"]}
+
+
+class WithoutAnnexes(unittest.TestCase):
+    def test_the_version_names_the_absent_annexes(self):
+        first, second = version_of(os.environ["WARDERD"])
+        self.assertRegex(first, r"^warderd \d")
+        self.assertEqual(set(second.removeprefix("built without ").split(", ")), ANNEXES)
+        self.assertEqual(version_of(os.environ["WITH_ANNEXES"]), [first])
+
+    def test_programs_run_and_files_are_written_and_found(self):
+        with Daemon() as daemon, daemon.connect() as client:
+            self.assertEqual(client.execute("result = 6 * 7")["result"], 42)
+            self.assertEqual(client.execute("console.log('x'); result = 6 * 7", language="javascript")["result"], 42)
+            client.call("write_workspace_file", {"filename": "a.txt", "content": "hello"})
+            self.assertEqual(client.execute("result = open('/workspace/a.txt').read()")["result"], "hello")
+            self.assertIn("built without", daemon.log_text())
+
+    def test_every_tool_that_belongs_to_no_annex_is_there(self):
+        with Daemon() as daemon, daemon.connect() as client:
+            without = tools_of(client)
+        with Daemon(program=os.environ["WITH_ANNEXES"]) as daemon, daemon.connect() as client:
+            self.assertEqual(tools_of(client), without)
+
+    def test_a_policy_with_egress_rules_runs_programs_without_a_network_and_the_answer_says_so(self):
+        with Policies(egress=EGRESS) as policies, Daemon(policies=policies) as daemon, daemon.connect() as client:
+            answer = client.execute("import socket\ntry: socket.create_connection(('api.example.test', 443), 2)\n"
+                                    "except OSError as e: result = 'unreachable'")
+            self.assertEqual(answer["result"], "unreachable")
+            self.assertTrue(any("built without egress" in note for note in answer["notes"]), answer)
+
+    def test_a_configuration_with_the_key_of_an_absent_annex_is_refused_by_its_name(self):
+        with tempfile.TemporaryDirectory() as folder:
+            config = pathlib.Path(folder) / "warderd.json"
+            config.write_text(json.dumps({"cluster": {"socket": f"{folder}/node.sock"}}))
+            started = subprocess.run([os.environ["WARDERD"], "--config", config, "--socket", f"{folder}/mcp.sock", "--state",
+                                      f"{folder}/state", "--policies", TOP / "policies", "--bus", "off"],
+                                     capture_output=True, text=True, timeout=60)
+        self.assertNotEqual(started.returncode, 0)
+        self.assertIn('the key "cluster"', started.stderr)
+        self.assertIn("built without it", started.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
