@@ -4,12 +4,12 @@
 #include <sys/syscall.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 
 #include "supervisor/base/disk_faults.h"
 #include "supervisor/base/folder.h"
 #include "supervisor/base/json/json.h"
+#include "supervisor/base/tree.h"
 
 namespace {
 
@@ -31,12 +31,6 @@ int openat2_beneath(int dirfd, const char* path, int flags, mode_t mode) {
     return -1;
   }
 }
-
-// "/proc/self/fd/N": the only path to the same inode that an O_PATH descriptor holds.
-struct FdPath {
-  explicit FdPath(int fd) { std::snprintf(text, sizeof text, "/proc/self/fd/%d", fd); }
-  char text[32];
-};
 
 std::string in_quotes(std::string_view path) { return "'" + std::string(path) + "'"; }
 
@@ -185,7 +179,7 @@ Result<Fd> open_regular_beneath(int dirfd, const RelativePath& path, int flags) 
         Code::denied,
         "cannot open " + in_quotes(path.text()) + ": it has " + std::to_string(info.st_nlink) + " names (hard links)",
         "copy the file: only files with one name can be used");
-  Fd fd(::open(FdPath(pinned.get()).text, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));  // the checked inode
+  Fd fd(::open(descriptor_path(pinned.get()).c_str(), flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));  // the checked inode
   if (!fd) return fail_path(errno, "open", path.text());
   return fd;
 }
@@ -228,7 +222,7 @@ Result<TreeRemoval> TreeRemoval::begin(int dirfd, const RelativePath& path, uint
   if (path.is_root()) return fail_path(EBUSY, "delete", ".");
   TRY(Fd parent, open_directory_beneath(dirfd, path.parent()));
   TRY(Fd top, open_directory_beneath(dirfd, path));
-  (void)::chmod(FdPath(top.get()).text, 0700);
+  (void)::chmod(descriptor_path(top.get()).c_str(), 0700);
   return TreeRemoval(std::move(parent), std::string(path.name()), std::move(top), max_operations);
 }
 
@@ -268,7 +262,7 @@ Result<bool> TreeRemoval::remove_entry(int directory, const char* name, bool is_
 
   Fd child(openat2_beneath(directory, name, O_PATH | O_DIRECTORY, 0));
   if (!child) return fail_path(errno, "delete", name_);
-  (void)::chmod(FdPath(child.get()).text, 0700);  // the owner may have taken its own permissions away
+  (void)::chmod(descriptor_path(child.get()).c_str(), 0700);  // the owner may have taken its own permissions away
   struct stat here, top;
   if (::fstat(directory, &here) < 0 || ::fstat(top_.get(), &top) < 0) return fail_path(errno, "delete", name_);
   if (here.st_ino != top.st_ino) {  // below the top: move it up, empty it there later

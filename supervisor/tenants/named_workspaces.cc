@@ -9,6 +9,7 @@
 #include "supervisor/base/elapsed_clock.h"
 #include "supervisor/base/folder.h"
 #include "supervisor/base/loop.h"
+#include "supervisor/base/tree.h"
 #include "supervisor/tenants/retention_stamp.h"
 #include "supervisor/tenants/tenant.h"
 
@@ -62,15 +63,6 @@ policies::WorkspaceRules read_rules(int directory, const RelativePath& used) {
   rules.idle = seconds(idle);
   rules.warning = seconds(warning);
   return rules;
-}
-
-Task<Result<>> remove_tree(Loop& loop, int directory, RelativePath path) {
-  CO_TRY(TreeRemoval removal, TreeRemoval::begin(directory, path));
-  for (;;) {
-    CO_TRY(bool done, removal.step(kRemovalSlice));
-    if (done) co_return Result<>{};
-    co_await next_turn(loop);
-  }
 }
 
 }  // namespace
@@ -153,10 +145,11 @@ Result<std::vector<NamedWorkspace>> NamedWorkspaces::announce(const Rules& rules
 Task<Result<>> NamedWorkspaces::remove(Loop& loop, std::string name) const {
   CO_TRY(RelativePath path, RelativePath::parse(name));
   CO_TRY(RelativePath aside, RelativePath::parse(std::string(kRemoved) + name));
-  auto before = co_await remove_tree(loop, directory_.get(), aside);  // the rest of an earlier failed removal
+  auto before = co_await remove_tree_in_turns(loop, directory_.get(), aside,
+                                              kRemovalSlice);  // the rest of an earlier failed removal
   if (!before && before.error().code != Code::not_found) co_return before;
   CO_CHECKED(rename_beneath(directory_.get(), path, aside, Existing::refuse));
-  co_return co_await remove_tree(loop, directory_.get(), aside);
+  co_return co_await remove_tree_in_turns(loop, directory_.get(), aside, kRemovalSlice);
 }
 
 Task<Result<>> NamedWorkspaces::finish_removals(Loop& loop) const {
@@ -164,7 +157,7 @@ Task<Result<>> NamedWorkspaces::finish_removals(Loop& loop) const {
   for (const std::string& name : names) {
     if (!name.starts_with(kRemoved)) continue;
     CO_TRY(RelativePath aside, RelativePath::parse(name));
-    CO_CHECKED(co_await remove_tree(loop, directory_.get(), aside));
+    CO_CHECKED(co_await remove_tree_in_turns(loop, directory_.get(), aside, kRemovalSlice));
   }
   co_return Result<>{};
 }

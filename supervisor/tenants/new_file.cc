@@ -8,6 +8,7 @@
 
 #include "supervisor/base/folder.h"
 #include "supervisor/base/random.h"
+#include "supervisor/base/tree.h"
 
 namespace tenants {
 namespace {
@@ -55,7 +56,7 @@ Result<NewFile> NewFile::make(int parent, int unfinished, const RelativePath& fo
 Result<> NewFile::move_to(const RelativePath& path, Existing existing) {
   const std::string target(path.name());
   if (name_.empty()) {
-    const std::string self = "/proc/self/fd/" + std::to_string(file_.get());
+    const std::string self = descriptor_path(file_.get());
     if (::linkat(AT_FDCWD, self.c_str(), parent_, target.c_str(), AT_SYMLINK_FOLLOW) == 0) return {};
     if (errno != EEXIST || existing == Existing::refuse) return fail_path(errno, "write", path.text());
     // Only rename(2) can replace a file, and it needs a name.

@@ -4,6 +4,7 @@
 
 #include "supervisor/base/folder.h"
 #include "supervisor/base/json/json.h"
+#include "supervisor/base/tree.h"
 #include "supervisor/tenants/new_file.h"
 
 namespace tenants {
@@ -28,15 +29,9 @@ Result<FileRange> read_range(int file, uint64_t offset, size_t limit) {
   range.size = static_cast<uint64_t>(info.st_size);
   if (offset >= range.size) return range;
   range.bytes.resize(static_cast<size_t>(std::min<uint64_t>(limit, range.size - offset)));
-  size_t got = 0;
-  while (got < range.bytes.size()) {
-    ssize_t n = ::pread(file, range.bytes.data() + got, range.bytes.size() - got, static_cast<off_t>(offset + got));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return fail_errno(errno, "read");
-    if (n == 0) break;  // truncated meanwhile
-    got += static_cast<size_t>(n);
-  }
-  range.bytes.resize(got);
+  const ssize_t got = read_fully_at(file, range.bytes.data(), range.bytes.size(), offset);
+  if (got < 0) return fail_errno(errno, "read");
+  range.bytes.resize(static_cast<size_t>(got));  // fewer bytes: truncated meanwhile
   return range;
 }
 
@@ -217,12 +212,7 @@ Task<Result<>> Workspace::empty() {
 }
 
 Task<Result<>> Workspace::remove_folder(RelativePath path) {
-  CO_TRY(TreeRemoval removal, TreeRemoval::begin(directory_.get(), path));
-  for (;;) {
-    CO_TRY(bool done, removal.step(kSlice));
-    if (done) co_return Result<>{};
-    co_await next_turn(loop_);
-  }
+  return remove_tree_in_turns(loop_, directory_.get(), std::move(path), kSlice);
 }
 
 }  // namespace tenants

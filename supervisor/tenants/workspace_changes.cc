@@ -6,6 +6,8 @@
 
 #include "supervisor/tenants/workspace.h"
 
+#include "supervisor/base/tree.h"
+
 namespace tenants {
 namespace {
 
@@ -187,8 +189,8 @@ Result<> Workspace::restore_mode() const {
   struct stat info;
   if (::fstat(directory_.get(), &info) < 0) return fail_errno(errno, "read the status of the workspace");
   if ((info.st_mode & kDirectoryOwner) == kDirectoryOwner) return {};
-  const std::string self = "/proc/self/fd/" + std::to_string(directory_.get());  // fchmod() takes no O_PATH
-  if (::chmod(self.c_str(), kDirectoryOwner) < 0) return fail_errno(errno, "restore the mode of the workspace");
+  if (::chmod(descriptor_path(directory_.get()).c_str(), kDirectoryOwner) < 0)  // fchmod() takes no O_PATH
+    return fail_errno(errno, "restore the mode of the workspace");
   return {};
 }
 

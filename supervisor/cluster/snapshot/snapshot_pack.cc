@@ -13,6 +13,7 @@
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
+#include "supervisor/base/tree.h"
 #include "supervisor/cluster/snapshot/packed_file.h"
 #include "supervisor/cluster/snapshot/snapshot.h"
 #include "supervisor/cluster/snapshot/tar_format.h"
@@ -44,9 +45,7 @@ class OwnerRights {
 
  private:
   // chmod(2) follows the link in proc(5) to the very file of the descriptor.
-  static bool set_mode(int entry, mode_t mode) {
-    return ::chmod(fmt::format("/proc/self/fd/{}", entry).c_str(), mode) == 0;
-  }
+  static bool set_mode(int entry, mode_t mode) { return ::chmod(descriptor_path(entry).c_str(), mode) == 0; }
   const mode_t mode_;
   Fd entry_;  // empty: the mode is as it was
 };
@@ -113,7 +112,7 @@ class Packing {
       return fail(Code::exhausted, "the path of '" + printable(path, 100) + "' is too long for a snapshot",
                   "shorten it");
     entry.mode = seen.st_mode & kPermissions;
-    entry.mtime_ns = int64_t{seen.st_mtim.tv_sec} * 1'000'000'000 + seen.st_mtim.tv_nsec;
+    entry.mtime_ns = nanoseconds_of(seen.st_mtim);
     if (S_ISSOCK(seen.st_mode)) return {};
     packed_.entries++;
     if (S_ISDIR(seen.st_mode)) {

@@ -12,6 +12,7 @@
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
+#include "supervisor/base/tree.h"
 #include "supervisor/cluster/snapshot/packed_file.h"
 #include "supervisor/cluster/snapshot/snapshot.h"
 #include "supervisor/cluster/snapshot/tar_format.h"
@@ -38,12 +39,6 @@ uint64_t bytes_on_disk(const TarEntry& entry) {
     bytes += (extent.offset + extent.size + kDiskBlock - 1) / kDiskBlock * kDiskBlock -
              extent.offset / kDiskBlock * kDiskBlock;
   return bytes;
-}
-
-timespec time_of(int64_t ns) {
-  int64_t seconds = ns / 1'000'000'000, rest = ns % 1'000'000'000;
-  if (rest < 0) seconds--, rest += 1'000'000'000;
-  return {static_cast<time_t>(seconds), static_cast<long>(rest)};
 }
 
 Result<SnapshotLabel> parse_label(const std::string& text) {
@@ -194,7 +189,7 @@ class Unpacking {
     }
     files_.insert(entry.path);
     if (::fchmod(file.get(), entry.mode & kPermissionBits) < 0) return fail_path(errno, "write", text);
-    const timespec times[2] = {time_of(entry.mtime_ns), time_of(entry.mtime_ns)};
+    const timespec times[2] = {file_time(entry.mtime_ns), file_time(entry.mtime_ns)};
     if (::futimens(file.get(), times) < 0) return fail_path(errno, "write", text);
     return {};
   }
@@ -242,7 +237,7 @@ class Unpacking {
   }
 
   Result<> set_times(const std::string& name, const TarEntry& entry) {
-    const timespec times[2] = {time_of(entry.mtime_ns), time_of(entry.mtime_ns)};
+    const timespec times[2] = {file_time(entry.mtime_ns), file_time(entry.mtime_ns)};
     if (::utimensat(parent_.get(), name.c_str(), times, AT_SYMLINK_NOFOLLOW) < 0)
       return fail_path(errno, "write", entry.path);
     return {};
@@ -252,7 +247,7 @@ class Unpacking {
   // to rename the folders at the top.
   Result<> finish_folder(const TarEntry& entry) const {
     TRY(const Fd folder, open_listed_beneath(root_, entry.path, O_RDONLY | O_DIRECTORY));
-    const timespec times[2] = {time_of(entry.mtime_ns), time_of(entry.mtime_ns)};
+    const timespec times[2] = {file_time(entry.mtime_ns), file_time(entry.mtime_ns)};
     const mode_t least = entry.path.find('/') == std::string::npos ? 0700 : 0;
     if (::futimens(folder.get(), times) < 0 || ::fchmod(folder.get(), (entry.mode & kPermissionBits) | least) < 0)
       return fail_path(errno, "write", entry.path);

@@ -14,6 +14,7 @@
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
+#include "supervisor/base/tree.h"
 #include "supervisor/programs/packages/confined_run.h"
 #include "supervisor/programs/packages/tree_copy.h"
 
@@ -251,7 +252,7 @@ Result<FetchedPackage> package_in(const std::string& folder) {
   if (!named.has_filename()) named = named.parent_path();  // "server/"
   TRY(package.folder_, open_without_links(named.string(), O_RDONLY | O_DIRECTORY));
   // By the descriptor: another user who owns a parent folder cannot put another folder in its place meanwhile.
-  package.root = fmt::format("/proc/self/fd/{}", package.folder_.get());
+  package.root = descriptor_path(package.folder_.get());
   package.package = ".";
   package.name = named.filename();
   package.version = "local";

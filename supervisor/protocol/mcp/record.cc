@@ -9,6 +9,7 @@
 
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_value.h"
+#include "supervisor/base/tree.h"
 
 namespace mcp {
 
@@ -18,17 +19,8 @@ constexpr char kFormat[8] = {'w', 'a', 'r', 'd', 'e', 'r', '-', '1'};
 constexpr size_t kMaxTextBytes = 1 << 20;  // the ids of a connection's requests are at most 256 KiB
 constexpr size_t kMaxRestBytes = 64 << 20;
 
-bool read_all(int fd, void* to, size_t bytes, off_t at) {
-  auto* out = static_cast<char*>(to);
-  while (bytes > 0) {
-    const ssize_t got = ::pread(fd, out, bytes, at);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
-    out += got;
-    at += got;
-    bytes -= static_cast<size_t>(got);
-  }
-  return true;
+bool read_all(int fd, void* to, size_t bytes, uint64_t at) {
+  return read_fully_at(fd, static_cast<char*>(to), bytes, at) == static_cast<ssize_t>(bytes);
 }
 
 bool write_all(int fd, std::string_view bytes, off_t at) {

@@ -8,6 +8,7 @@
 
 #include "supervisor/base/disk_faults.h"
 #include "supervisor/base/path.h"
+#include "supervisor/base/tree.h"
 
 namespace journal {
 
@@ -21,14 +22,9 @@ Result<Spool> Spool::open(const std::string& path) {
 
 Result<> Spool::each_line(const std::function<Result<>(std::string_view)>& use) {
   std::string text(std::min(size_, 2 * kSpoolBytes), '\0');
-  size_t got = 0;
-  while (got < text.size()) {
-    const ssize_t n = ::pread(file_.get(), text.data() + got, text.size() - got, static_cast<off_t>(got));
-    if (n < 0) return fail_path(errno, "read", "the journal's spool");
-    if (n == 0) break;
-    got += static_cast<size_t>(n);
-  }
-  std::string_view rest(text.data(), got);
+  const ssize_t got = read_fully_at(file_.get(), text.data(), text.size(), 0);
+  if (got < 0) return fail_path(errno, "read", "the journal's spool");
+  std::string_view rest(text.data(), static_cast<size_t>(got));
   for (size_t end = rest.find('\n'); end != rest.npos; end = rest.find('\n')) {
     CHECKED(use(rest.substr(0, end)));
     rest.remove_prefix(end + 1);

@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "supervisor/base/tree.h"
+
 namespace tenants {
 namespace {
 
@@ -65,7 +67,7 @@ Result<int> FolderWatches::add(int folder, bool with_opens) {
   constexpr char kRemedy[] = "raise fs.inotify.max_user_watches (sysctl)";
   if (count_ >= shares_->of_one() || !shares_->take_one())
     return fail(Code::exhausted, "this workspace's share of the inotify watches is used up", kRemedy);
-  const std::string path = fmt::format("/proc/self/fd/{}", folder);
+  const std::string path = descriptor_path(folder);
   const uint32_t mask = kChanges | (with_opens ? IN_OPEN : 0);
   int watch = ::inotify_add_watch(inotify_.get(), path.c_str(), mask | IN_MASK_CREATE);
   if (watch >= 0) {
@@ -81,7 +83,7 @@ Result<int> FolderWatches::add(int folder, bool with_opens) {
 }
 
 bool FolderWatches::add_opens(int folder) {
-  const std::string path = fmt::format("/proc/self/fd/{}", folder);
+  const std::string path = descriptor_path(folder);
   return ::inotify_add_watch(inotify_.get(), path.c_str(), IN_OPEN | IN_MASK_ADD | IN_ONLYDIR) >= 0;
 }
 

@@ -6,6 +6,7 @@
 
 #include "supervisor/base/busy_time.h"
 #include "supervisor/base/json/json.h"
+#include "supervisor/base/tree.h"
 
 namespace tenants {
 namespace {
@@ -81,10 +82,7 @@ Result<> Walk::enter(const std::string& path, unsigned depth) {
 // The mode is changed through a descriptor, so that the folder is in this tree even if its name was replaced meanwhile.
 void restore_owner_rights(int root, const std::string& path) {
   auto listed_beneath = open_listed_beneath(root, path, O_PATH | O_DIRECTORY);
-  struct stat info;
-  if (!listed_beneath || ::fstat(listed_beneath->get(), &info) < 0) return;
-  const std::string self = "/proc/self/fd/" + std::to_string(listed_beneath->get());  // fchmod() takes no O_PATH
-  (void)::chmod(self.c_str(), (info.st_mode & 07777) | 0700);
+  if (listed_beneath) allow_owner(listed_beneath->get());
 }
 
 Result<> Walk::read_entry(std::vector<Entry>& out) {

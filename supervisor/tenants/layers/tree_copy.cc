@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <vector>
+#include <string_view>
 
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
@@ -16,7 +16,6 @@
 namespace layers {
 namespace {
 
-constexpr size_t kCopyPart = 256 << 10;
 constexpr time_t kFixedTime = 315'532'800;  // 1980-01-01, the earliest that zip files can have
 
 Result<> set_time(int folder, const std::string& name) {
@@ -30,20 +29,20 @@ class LayerCopy {
  public:
   LayerCopy(int to, uint32_t owner) : to_(to), owner_(owner) {}
 
-  Result<> take(const WalkedEntry& walked) {
-    if ((walked.mode & 07000) != 0 && !S_ISLNK(walked.mode))
+  Result<> take(const TreeEntry& walked) {
+    if ((walked.status.st_mode & 07000) != 0 && !S_ISLNK(walked.status.st_mode))
       return refuse(walked, "it has a set-user-id, set-group-id or sticky mode");
     LayerEntry entry;
     entry.path = walked.path;
-    if (S_ISDIR(walked.mode)) {
+    if (S_ISDIR(walked.status.st_mode)) {
       entry.kind = EntryKind::folder;
       entry.mode = 0755;
-    } else if (S_ISREG(walked.mode)) {
-      entry.mode = (walked.mode & 0111) != 0 ? 0755 : 0644;
-    } else if (S_ISLNK(walked.mode)) {
+    } else if (S_ISREG(walked.status.st_mode)) {
+      entry.mode = (walked.status.st_mode & 0111) != 0 ? 0755 : 0644;
+    } else if (S_ISLNK(walked.status.st_mode)) {
       entry.kind = EntryKind::link;
       entry.mode = 0777;
-      TRY(entry.target, target_of(walked));
+      TRY(entry.target, target_of_link(walked));
     } else {
       return refuse(walked, "it is a device, a socket or a FIFO");
     }
@@ -66,44 +65,32 @@ class LayerCopy {
   }
 
  private:
-  static tl::unexpected<Error> refuse(const WalkedEntry& walked, const char* why) {
+  static tl::unexpected<Error> refuse(const TreeEntry& walked, const char* why) {
     return fail(Code::invalid, fmt::format("'{}' is refused: {}", printable(walked.path, 200), why));
   }
 
-  static Result<std::string> target_of(const WalkedEntry& walked) {
-    std::string target(kMaxLayerPathBytes + 1, '\0');
-    const ssize_t got = ::readlinkat(walked.parent, walked.name.c_str(), target.data(), target.size());
-    if (got < 0) return fail_path(errno, "read the link", walked.path);
-    target.resize(static_cast<size_t>(got));
-    return target;
-  }
-
-  Result<> copy_file(const WalkedEntry& walked, int parent, const std::string& name, uint32_t mode) {
+  Result<> copy_file(const TreeEntry& walked, int parent, const std::string& name, uint32_t mode) {
     // A user can give a second name to another user's file.
-    if (walked.links > 1 && walked.owner != owner_) return refuse(walked, "it is another user's file");
-    TRY(const Fd source, open_listed_beneath(walked.parent, walked.name, O_RDONLY | O_NONBLOCK));
+    if (walked.status.st_nlink > 1 && walked.status.st_uid != owner_)
+      return refuse(walked, "it is another user's file");
+    TRY(const Fd source, open_listed_beneath(walked.folder, walked.name, O_RDONLY | O_NONBLOCK));
     struct stat status {};
     if (::fstat(source.get(), &status) < 0) return fail_path(errno, "look at", walked.path);
-    if (!S_ISREG(status.st_mode) || status.st_ino != walked.inode)
+    if (!S_ISREG(status.st_mode) || status.st_ino != walked.status.st_ino)
       return refuse(walked, "it changed while it was read");
     Fd target(::openat(parent, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!target) return fail_path(errno, "make", walked.path);
     // Before a byte is copied: a file with a hole is large, and takes no room in an archive.
-    bytes_ += walked.bytes;
+    bytes_ += file_bytes(walked);
     if (bytes_ > kMaxLayerBytes)
       return fail(Code::exhausted, fmt::format("a layer has at most {} GiB", kMaxLayerBytes >> 30),
                   "make several layers of fewer packages");
-    std::vector<char> part(kCopyPart);
     uint64_t copied = 0;
-    for (;;) {
-      const ssize_t got = ::read(source.get(), part.data(), part.size());
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return fail_path(errno, "read", walked.path);
-      if (got == 0) break;
-      copied += static_cast<uint64_t>(got);
-      if (copied > walked.bytes) return refuse(walked, "it changed while it was read");
-      CHECKED(write_all(target.get(), {part.data(), static_cast<size_t>(got)}));
-    }
+    CHECKED(read_parts(source.get(), walked.path, [&](std::string_view part) -> Result<> {
+      copied += part.size();
+      if (copied > file_bytes(walked)) return refuse(walked, "it changed while it was read");
+      return write_all(target.get(), part);
+    }));
     if (::fchmod(target.get(), mode) < 0) return fail_path(errno, "set the mode of", walked.path);
     return {};
   }
@@ -119,7 +106,7 @@ Result<> copy_layer_tree(int from, int to) {
   struct stat status {};
   if (::fstat(from, &status) < 0) return fail_errno(errno, "look at the tree of packages");
   LayerCopy copy(to, status.st_uid);
-  return walk_tree(from, [&copy](const WalkedEntry& walked) { return copy.take(walked); });
+  return walk_layer(from, [&copy](const TreeEntry& walked) { return copy.take(walked); });
 }
 
 }  // namespace layers

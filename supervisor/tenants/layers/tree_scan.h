@@ -3,10 +3,10 @@
 // it is read. Waits for the disk. Errors: invalid: an entry that entry_rules.h refuses, devices, sockets and FIFOs, by
 // name; exhausted: a bound of manifest.h; those of the system.
 #pragma once
-#include <functional>
 #include <string>
 
 #include "supervisor/base/result.h"
+#include "supervisor/base/tree.h"
 #include "supervisor/tenants/layers/manifest.h"
 
 namespace layers {
@@ -20,18 +20,11 @@ Result<Manifest> scan_tree(int tree);
 // of the layer's identity: another machine or a restored backup has other inode numbers.
 Result<std::string> fingerprint_of(int tree);
 
-// EntryStatus: one entry while a tree is walked. `parent` is the open folder that has it.
-struct WalkedEntry {
-  int parent;
-  std::string name;
-  std::string path;  // relative to the tree
-  uint64_t inode, bytes, links;
-  uint32_t mode;  // with the file type: S_ISDIR(mode)
-  uint32_t owner;
-  int64_t modified_ns, changed_ns;
-};
-// Calls `visit` for each entry, folders before their contents, in the order of bytes within a folder. Never follows a
-// link. The first error ends the walk.
-Result<> walk_tree(int tree, const std::function<Result<>(const WalkedEntry& entry)>& visit);
+// walk_tree() within the bounds of a layer.
+Result<> walk_layer(int tree, const VisitEntry& visit);
+// The size of a regular file; 0 for other entries.
+uint64_t file_bytes(const TreeEntry& entry);
+// The target of a link, at most one byte more than a layer allows.
+Result<std::string> target_of_link(const TreeEntry& entry);
 
 }  // namespace layers

@@ -11,6 +11,7 @@
 
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/path.h"
+#include "supervisor/base/tree.h"
 
 namespace proposals {
 namespace {
@@ -57,7 +58,7 @@ Result<OverlayMarks> read_marks(int root, const std::string& path, const tenants
   }
   if (!can_have_marks(entry)) return marks;
   TRY(const Fd listed_beneath, open_listed_beneath(root, path, O_PATH));
-  const std::string self = "/proc/self/fd/" + std::to_string(listed_beneath.get());
+  const std::string self = descriptor_path(listed_beneath.get());
   TRY(const auto names, marks_of(self, path));
   for (const std::string& name : names) {
     const std::string_view mark = std::string_view(name).substr(kOverlay.size());
@@ -79,7 +80,7 @@ Result<OverlayMarks> read_marks(int root, const std::string& path, const tenants
 Result<> strip_marks(int root, const std::string& path, const tenants::Entry& entry) {
   if (!can_have_marks(entry)) return {};
   TRY(const Fd listed_beneath, open_listed_beneath(root, path, O_PATH));
-  const std::string self = "/proc/self/fd/" + std::to_string(listed_beneath.get());
+  const std::string self = descriptor_path(listed_beneath.get());
   TRY(const auto names, marks_of(self, path));
   if (names.empty()) return {};
   const bool is_locked = (entry.mode & 0200) == 0;

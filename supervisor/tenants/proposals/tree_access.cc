@@ -12,6 +12,7 @@
 #include "supervisor/base/folder.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/path.h"
+#include "supervisor/base/tree.h"
 
 namespace proposals {
 namespace {
@@ -19,15 +20,6 @@ namespace {
 constexpr size_t kWalkSlice = 1000;
 
 std::string listed(const std::string& path) { return path.empty() ? "." : path; }
-
-// The only path to the inode that an O_PATH descriptor holds.
-std::string path_of_descriptor(const Fd& fd) { return "/proc/self/fd/" + std::to_string(fd.get()); }
-
-void allow_owner(const Fd& folder) {
-  struct stat info;
-  if (::fstat(folder.get(), &info) == 0)
-    (void)::chmod(path_of_descriptor(folder).c_str(), (info.st_mode & 07777) | 0700);
-}
 
 }  // namespace
 
@@ -97,7 +89,7 @@ Result<Fd> open_regular(int root, const std::string& path) {
   struct stat info;
   if (::fstat(listed_beneath.get(), &info) < 0) return fail_path(errno, "read", valid_utf8(path));
   if (!S_ISREG(info.st_mode)) return fail_path(ENXIO, "read", valid_utf8(path));
-  Fd file(::open(path_of_descriptor(listed_beneath).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  Fd file(::open(descriptor_path(listed_beneath.get()).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file) return fail_path(errno, "read", valid_utf8(path));
   return file;
 }
@@ -109,11 +101,7 @@ Result<std::string> read_regular(int root, const std::string& path, size_t max_b
 
 Result<std::string> read_link(int root, const std::string& path) {
   TRY(const Fd listed_beneath, open_listed_beneath(root, path, O_PATH));
-  std::string target(PATH_MAX, '\0');
-  const ssize_t size = ::readlinkat(listed_beneath.get(), "", target.data(), target.size());
-  if (size < 0) return fail_path(errno, "read the link", valid_utf8(path));
-  target.resize(static_cast<size_t>(size));
-  return target;
+  return read_link_at(listed_beneath.get(), "", valid_utf8(path), PATH_MAX);
 }
 
 int move_entry(PlacedPath from, PlacedPath to, RenameMode how) {
@@ -129,11 +117,11 @@ int move_entry(PlacedPath from, PlacedPath to, RenameMode how) {
   };
   const int err = move();
   if (err != EACCES) return err;
-  allow_owner(*source);
-  allow_owner(*target);
+  allow_owner(source->get());
+  allow_owner(target->get());
   for (const PlacedPath& moved : {from, to}) {
     const auto folder = open_folder(moved.root, moved.path);
-    if (folder) allow_owner(*folder);
+    if (folder) allow_owner(folder->get());
   }
   return move();
 }
@@ -150,18 +138,15 @@ Result<> set_mode(int root, const std::string& path, uint32_t mode) {
   struct stat info;
   if (::fstat(listed_beneath.get(), &info) < 0) return fail_path(errno, "change the mode of", valid_utf8(path));
   if (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) return fail_path(ENXIO, "change the mode of", valid_utf8(path));
-  if (::chmod(path_of_descriptor(listed_beneath).c_str(), mode & 07777) < 0)
+  if (::chmod(descriptor_path(listed_beneath.get()).c_str(), mode & 07777) < 0)
     return fail_path(errno, "change the mode of", valid_utf8(path));
   return {};
 }
 
 Result<> set_mtime(int root, const std::string& path, int64_t mtime_ns) {
   TRY(const Fd folder, open_folder(root, path));
-  constexpr int64_t kSecond = 1'000'000'000;
-  int64_t seconds = mtime_ns / kSecond, rest = mtime_ns % kSecond;
-  if (rest < 0) seconds--, rest += kSecond;
-  const timespec times[2] = {{0, UTIME_OMIT}, {seconds, rest}};
-  if (::utimensat(AT_FDCWD, path_of_descriptor(folder).c_str(), times, 0) < 0)
+  const timespec times[2] = {{0, UTIME_OMIT}, file_time(mtime_ns)};
+  if (::utimensat(AT_FDCWD, descriptor_path(folder.get()).c_str(), times, 0) < 0)
     return fail_path(errno, "set the time of", valid_utf8(path));
   return {};
 }

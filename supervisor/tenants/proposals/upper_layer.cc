@@ -1,12 +1,11 @@
 #include "supervisor/tenants/proposals/upper_layer.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 
 #include "supervisor/base/json/json.h"
+#include "supervisor/base/tree.h"
 #include "supervisor/tenants/index/interpreter_files.h"
 #include "supervisor/tenants/proposals/overlay_marks.h"
 #include "supervisor/tenants/quota.h"
@@ -144,18 +143,7 @@ class UpperReader {
     compared_left_ -= entry.size;
     const auto item = open_regular(upper_, path), other = open_regular(workspace_, path);
     if (!item || !other) return false;
-    return have_same_bytes(item->get(), other->get());
-  }
-
-  static bool have_same_bytes(int one, int other) {
-    std::array<char, 64 << 10> a, b;
-    for (off_t at = 0;;) {
-      const ssize_t n = ::pread(one, a.data(), a.size(), at), m = ::pread(other, b.data(), b.size(), at);
-      if (n < 0 || n != m) return false;
-      if (n == 0) return true;
-      if (!std::equal(a.begin(), a.begin() + n, b.begin())) return false;
-      at += n;
-    }
+    return have_same_bytes(item->get(), other->get()).value_or(false);
   }
 
   int upper_, workspace_;

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "supervisor/base/tree.h"
 #include "supervisor/tenants/tenant.h"
 
 namespace tools {
@@ -72,8 +73,7 @@ std::shared_ptr<mcp::ResourceWatch> FileWatches::watch(const std::shared_ptr<ten
   }
   auto folder = open_beneath(tenant->workspace().directory(), path.parent(), O_PATH | O_DIRECTORY);
   if (path.is_root() || !folder) return nullptr;
-  const int watch =
-      ::inotify_add_watch(inotify_.get(), fmt::format("/proc/self/fd/{}", folder->get()).c_str(), kEvents);
+  const int watch = ::inotify_add_watch(inotify_.get(), descriptor_path(folder->get()).c_str(), kEvents);
   if (watch < 0) return nullptr;
   auto file = std::make_shared<File>(*this, tenant, key, path, Stamp::of(*tenant, path), watch);
   files_.insert_or_assign(key, file);

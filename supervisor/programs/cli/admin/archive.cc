@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "supervisor/base/path.h"
+#include "supervisor/base/tree.h"
 
 extern char** environ;
 
@@ -60,7 +61,7 @@ Result<bool> write_archive(int file, const std::vector<ArchivePart>& parts, cons
     if (part.entries.empty()) continue;
     folders.emplace_back(::fcntl(part.folder, F_DUPFD, 3));
     if (!folders.back()) return fail_errno(errno, "open a folder for tar");
-    words.push_back("--directory=/proc/self/fd/" + std::to_string(folders.back().get()));
+    words.push_back("--directory=" + descriptor_path(folders.back().get()));
     for (const std::string& entry : part.entries) words.push_back("--add-file=" + entry);
   }
   TRY(const int status, run_tar(file, std::move(words)));

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "supervisor/base/json/json.h"
+#include "supervisor/base/tree.h"
 #include "supervisor/programs/cli/admin/archive.h"
 
 namespace admin {
@@ -87,16 +88,10 @@ bool is_zero(const TarBlock& block) {
 }
 
 Result<bool> ArchiveCheck::read_block(TarBlock& block) {
-  size_t got = 0;
-  while (got < kBlock) {
-    const ssize_t part = ::pread(file_, block.data() + got, kBlock - got, static_cast<off_t>(offset_ + got));
-    if (part < 0 && errno == EINTR) continue;
-    if (part < 0) return fail_errno(errno, "read the archive");
-    if (part == 0) break;
-    got += static_cast<size_t>(part);
-  }
+  const ssize_t got = read_fully_at(file_, block.data(), kBlock, offset_);
+  if (got < 0) return fail_errno(errno, "read the archive");
   if (got == 0) return false;
-  if (got < kBlock) return fail(Code::invalid, "the archive is cut short");
+  if (static_cast<size_t>(got) < kBlock) return fail(Code::invalid, "the archive is cut short");
   offset_ += kBlock;
   return true;
 }

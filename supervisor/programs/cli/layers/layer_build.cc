@@ -15,6 +15,7 @@
 #include "supervisor/base/folder.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
+#include "supervisor/base/tree.h"
 #include "supervisor/programs/cli/layers/requirements.h"
 #include "supervisor/programs/cli/layers/unpack_script.h"
 #include "supervisor/programs/packages/confined_run.h"
@@ -51,7 +52,7 @@ packages::ConfinedRun fetch_in(const std::string& folder, std::vector<std::strin
   return run;
 }
 
-std::string path_of(const Fd& folder) { return fmt::format("/proc/self/fd/{}", folder.get()); }
+std::string path_of(const Fd& folder) { return descriptor_path(folder.get()); }
 
 bool is_archive_name(const std::string& name) {
   return name.ends_with(".deb") || name.ends_with(".whl") || name.ends_with(".tgz");
