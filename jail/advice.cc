@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <array>
 
+#include "supervisor/base/ascii.h"
+#include "supervisor/base/text_lines.h"
+
 namespace jail {
 namespace {
 
@@ -107,15 +110,8 @@ bool has_word(std::string_view text, std::string_view word) {
 
 // True if a line names a package index and, anywhere on the same line, a failure.
 bool misses_index(std::string_view text) {
-  while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-    if (!has_one_of(line, kOfIndexes)) continue;
-    std::string lower(line);
-    std::transform(lower.begin(), lower.end(), lower.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-    if (has_one_of(lower, kFailures)) return true;
-  }
+  while (const auto line = take_line(text))
+    if (has_one_of(*line, kOfIndexes) && has_one_of(lower_case(*line), kFailures)) return true;
   return false;
 }
 
@@ -152,8 +148,7 @@ std::string shell_language_advice(std::string_view text, std::string_view code) 
   if (has_one_of(text, kOfOtherLanguages)) {
     std::string_view rest = code;
     for (size_t i = 0; i < kMaxLines && !rest.empty(); i++) {
-      std::string_view line = rest.substr(0, rest.find('\n'));
-      rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+      std::string_view line = *take_line(rest);
       line = line.substr(0, line.find_last_not_of(" \t;") + 1);
       if (has_one_of(line, kTakesText)) break;
       if (is_python(line)) return "this looks like Python: call execute_code with language=\"python\"";

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "supervisor/base/folder.h"
+#include "supervisor/base/text_lines.h"
 
 namespace jail {
 namespace {
@@ -135,10 +136,8 @@ uint64_t mapped_values_of(int pid, const SharedValues& values) {
   text.resize(size);
   uint64_t bytes = 0, resident = 0;
   bool is_values = false;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find('\n', at), text.size());
-    const std::string line = text.substr(at, end - at);
-    at = end + 1;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::string line(*take_line(rest));
     unsigned device_major = 0, device_minor = 0;
     unsigned long inode = 0, kib = 0;
     if (std::sscanf(line.c_str(), "%*x-%*x %*4s %*x %x:%x %lu", &device_major, &device_minor, &inode) == 3) {

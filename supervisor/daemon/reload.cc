@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "supervisor/base/log.h"
+#include "supervisor/base/text_lines.h"
 #include "supervisor/daemon/daemon.h"
 #include "supervisor/message_ids.h"
 
@@ -90,7 +91,7 @@ Task<Result<>> Daemon::reload_once() {
     answer.lines = prepared_.configuration.notes.warnings;
     answer.lines.insert(answer.lines.end(), adopted->at_restart.begin(), adopted->at_restart.end());
   } else {
-    answer.lines = configuration::lines_of(with_hint(adopted.error()));
+    answer.lines = lines_in(with_hint(adopted.error()), EmptyLines::left_out);
     log_problem(kReloadFailedId, "the reload failed, the former configuration stays in force", adopted.error());
   }
   co_await parts_->publish_sockets();

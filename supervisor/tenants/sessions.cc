@@ -9,6 +9,7 @@
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_members.h"
 #include "supervisor/base/json/json_value.h"
+#include "supervisor/base/text_lines.h"
 #include "supervisor/tenants/retention_stamp.h"
 
 namespace tenants {
@@ -172,12 +173,9 @@ Result<std::string> SessionLogs::read(std::string_view id) const {
                    {"state_files", Json::array()},
                    {"checkpoint", nullptr}};
   std::set<std::string> state_files;
-  for (std::string_view rest = text; !rest.empty();) {
-    const size_t end = rest.find('\n');
-    auto event = parse_json(rest.substr(0, end));
-    if (event) fold(*event, document, state_files);
-    rest = end == rest.npos ? std::string_view() : rest.substr(end + 1);
-  }
+  std::string_view rest = text;
+  while (const auto line = take_line(rest))
+    if (auto event = parse_json(*line)) fold(*event, document, state_files);
   document["state_files"] = state_files;
   return dump_json(document);
 }

@@ -23,7 +23,7 @@ Task<> LineStream::read(AsyncFd& in, Transport::Listener& listener) {
     received_ += static_cast<uint64_t>(got);
     lines_.commit(static_cast<size_t>(got));
     while (auto item = lines_.next()) {
-      if (item->kind == mcp::LineSplitter::Kind::line) {
+      if (item->kind == LineSplitter::Kind::line) {
         const MessageText text{item->text, lines_.keep(*item)};
         is_taking_ = true;
         co_await listener.message(text, {});

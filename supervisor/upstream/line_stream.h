@@ -4,8 +4,8 @@
 #pragma once
 #include <functional>
 
+#include "supervisor/base/line_splitter.h"
 #include "supervisor/base/loop.h"
-#include "supervisor/protocol/mcp/framing.h"
 #include "supervisor/protocol/mcp/outbox.h"
 #include "supervisor/upstream/transport.h"
 
@@ -32,7 +32,7 @@ class LineStream {
  private:
   Loop& loop_;
   mcp::Outbox outbox_;
-  mcp::LineSplitter lines_{kMaxMessage};
+  LineSplitter lines_{kMaxMessage};
   uint64_t received_ = 0;
   bool is_taking_ = false;
 };

@@ -5,8 +5,8 @@
 
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_value.h"
+#include "supervisor/base/line_splitter.h"
 #include "supervisor/protocol/mcp/arguments.h"
-#include "supervisor/protocol/mcp/framing.h"
 #include "supervisor/protocol/mcp/jsonrpc.h"
 #include "supervisor/protocol/mcp/protocol.h"
 
@@ -42,8 +42,8 @@ void check_message(const Json& value, std::string_view line = {}) {
   }
 }
 
-void check_item(const mcp::LineSplitter::Item& item) {
-  if (item.kind == mcp::LineSplitter::Kind::too_long) {
+void check_item(const LineSplitter::Item& item) {
+  if (item.kind == LineSplitter::Kind::too_long) {
     if (item.found) require(item.found->raw_id.size() <= EnvelopeScan::kMaxIdBytes);
     return;
   }
@@ -66,7 +66,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const size_t piece = data[0] == 0 ? 1 : data[0] * 16u;
   std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  mcp::LineSplitter lines(kMaxLine);
+  LineSplitter lines(kMaxLine);
   while (!bytes.empty()) {
     const auto space = lines.space();
     const size_t n = std::min({piece, space.size(), bytes.size()});

@@ -10,9 +10,9 @@
 #include <cstring>
 
 #include "supervisor/base/json/json.h"
+#include "supervisor/base/line_splitter.h"
 #include "supervisor/base/log.h"
 #include "supervisor/protocol/http/event_stream.h"
-#include "supervisor/protocol/mcp/framing.h"
 #include "supervisor/upstream/client.h"
 #include "supervisor/upstream/result_value.h"
 #include "supervisor/upstream/selection.h"
@@ -118,7 +118,7 @@ Task<> open(std::shared_ptr<upstream::Client> client) {
 }
 
 void feed_lines(World& world, const std::shared_ptr<Wire>& wire, std::string_view bytes) {
-  mcp::LineSplitter lines(kMaxLine);
+  LineSplitter lines(kMaxLine);
   while (!bytes.empty()) {
     const auto space = lines.space();
     const size_t n = std::min(space.size(), bytes.size());
@@ -126,7 +126,7 @@ void feed_lines(World& world, const std::shared_ptr<Wire>& wire, std::string_vie
     lines.commit(n);
     bytes.remove_prefix(n);
     while (auto item = lines.next()) {
-      if (item->kind == mcp::LineSplitter::Kind::line) {
+      if (item->kind == LineSplitter::Kind::line) {
         world.loop.spawn(wire->listener.message({item->text, {}}, {}));
       } else {
         wire->listener.too_long();

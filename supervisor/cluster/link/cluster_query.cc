@@ -42,9 +42,8 @@ Result<uint64_t> read_end(const Json& message) {
 // The rows up to the last line. Errors: another form; the connection ended before.
 Task<Result<uint64_t>> read_rows(Loop& loop, AsyncFd& socket, std::vector<Json>& rows) {
   Result<uint64_t> end = fail(Code::unavailable, "the connection ended");
-  const auto take = [&](const mcp::LineSplitter::Item& line) {
-    auto row =
-        line.kind == mcp::LineSplitter::Kind::line ? parse_json(line.text) : fail(Code::invalid, "a row is too long");
+  const auto take = [&](const LineSplitter::Item& line) {
+    auto row = line.kind == LineSplitter::Kind::line ? parse_json(line.text) : fail(Code::invalid, "a row is too long");
     if (!row) {
       end = tl::unexpected<Error>(std::move(row).error());
     } else if (row->is_object() && row->size() == 1 && row->contains("end")) {

@@ -7,8 +7,8 @@
 namespace cluster {
 
 Task<bool> read_lines(Loop& loop, AsyncFd& socket, size_t max,
-                      std::function<bool(const mcp::LineSplitter::Item& line)> take) {
-  mcp::LineSplitter lines(max);
+                      std::function<bool(const LineSplitter::Item& line)> take) {
+  LineSplitter lines(max);
   for (;;) {
     const auto space = lines.space();
     const ssize_t got = ::recv(socket.get(), space.data(), space.size(), MSG_DONTWAIT);

@@ -84,8 +84,8 @@ Task<> NodeLink::serve(AsyncFd& socket) {
   if (!send({{"hello", {{"boot", boot_}}}})) co_return;
   reported_load_.reset();
   report_load();
-  const auto take_line = [this](const mcp::LineSplitter::Item& line) {
-    const auto message = line.kind == mcp::LineSplitter::Kind::line ? parse_json(line.text) : Result<Json>(Json());
+  const auto take_line = [this](const LineSplitter::Item& line) {
+    const auto message = line.kind == LineSplitter::Kind::line ? parse_json(line.text) : Result<Json>(Json());
     if (message) take(*message);
     return true;
   };

@@ -11,6 +11,7 @@
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/system_time.h"
+#include "supervisor/base/text_lines.h"
 #include "supervisor/records/workflows/step_inputs.h"
 
 namespace moves {
@@ -202,14 +203,13 @@ Task<Result<>> MoveRecords::write_workflows(std::string& text, const std::string
 Result<MoveRecords::Read> MoveRecords::read(const std::string& text, const std::string& tenant) {
   Read records;
   size_t number = 0;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find('\n', at), text.size());
+  std::string_view rest = text;
+  while (const auto line = take_line(rest)) {
     if (++number > kMaxLines) return fail(Code::invalid, "the snapshot has too many records");
-    const auto read = read_line(records, text.substr(at, end - at), tenant);
+    const auto read = read_line(records, std::string(*line), tenant);
     if (!read)
       return fail(Code::invalid, fmt::format("the snapshot is refused: line {} of its records: {}", number,
                                              printable(read.error().what, 200)));
-    at = end + 1;
   }
   return records;
 }

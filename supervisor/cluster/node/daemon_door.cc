@@ -157,8 +157,8 @@ Task<> DaemonDoor::serve_control(AsyncFd socket) {
   Control& control = *location;
   log_notice("cluster: warderd is connected");
   send(control, {{"lease", service_.lease()}});
-  const auto take_line = [&](const mcp::LineSplitter::Item& line) {
-    const bool is_used = line.kind == mcp::LineSplitter::Kind::line && control.asking.live() <= kMaxQuestions;
+  const auto take_line = [&](const LineSplitter::Item& line) {
+    const bool is_used = line.kind == LineSplitter::Kind::line && control.asking.live() <= kMaxQuestions;
     auto message = is_used ? parse_json(line.text) : Result<Json>(Json());
     if (message && message->is_object() && message->size() == 1) take(control, *std::move(message));
     return true;

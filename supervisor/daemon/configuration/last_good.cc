@@ -13,6 +13,7 @@
 #include "supervisor/base/folder.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/path.h"
+#include "supervisor/base/text_lines.h"
 #include "supervisor/tenants/layers/layer_lookup.h"
 
 namespace configuration {
@@ -172,7 +173,8 @@ Result<LoadedConfiguration> load_last_good(const std::string& state, const Invoc
   }
   auto store = policies::Store::load(copied, policies::mode_of(originals));
   if (!store) {
-    for (auto& line : lines_of(store.error().what)) loaded.notes.problems.push_back(std::move(line));
+    for (auto& line : lines_in(store.error().what, EmptyLines::left_out))
+      loaded.notes.problems.push_back(std::move(line));
     return loaded;
   }
   // A copy of the policies serves the tenants whose layers are good; the others get no jails.

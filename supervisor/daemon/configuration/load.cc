@@ -4,19 +4,10 @@
 
 #include <algorithm>
 
+#include "supervisor/base/text_lines.h"
 #include "supervisor/tenants/layers/layer_lookup.h"
 
 namespace configuration {
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find('\n', at), text.size());
-    if (end > at) lines.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return lines;
-}
 
 bool has_key(const std::vector<Shortfall>& shortfalls, std::string_view key) {
   return std::any_of(shortfalls.begin(), shortfalls.end(),
@@ -60,7 +51,8 @@ LoadedConfiguration load(const Invocation& invocation, const policies::Store* cu
   const auto& folders = loaded.options.policies;
   auto store = current ? current->read_folders(folders) : policies::Store::load(folders, policies::mode_of(folders));
   if (!store) {
-    for (auto& line : lines_of(store.error().what)) loaded.notes.problems.push_back(std::move(line));
+    for (auto& line : lines_in(store.error().what, EmptyLines::left_out))
+      loaded.notes.problems.push_back(std::move(line));
     return loaded;
   }
   for (const auto& warning : store->warnings()) loaded.notes.warnings.push_back(warning);

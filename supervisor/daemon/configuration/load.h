@@ -29,8 +29,6 @@ Notes add_token_rules(policies::Store& store, const std::vector<credentials::Sto
 // Changes nothing on the machine.
 LoadedConfiguration load(const Invocation& invocation, const policies::Store* current = nullptr);
 
-// Text of several lines, one for each problem, as a list.
-std::vector<std::string> lines_of(const std::string& text);
 bool has_key(const std::vector<Shortfall>& shortfalls, std::string_view key);
 // The texts of shortfalls.
 std::vector<std::string> texts_of(const std::vector<Shortfall>& shortfalls);

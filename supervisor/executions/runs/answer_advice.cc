@@ -8,6 +8,7 @@
 
 #include "jail/execution/execution.h"
 #include "jail/execution/outcome.h"
+#include "supervisor/base/text_lines.h"
 #include "supervisor/base/trimmed.h"
 
 namespace runs {
@@ -140,10 +141,8 @@ std::string_view last_target(std::string_view code, Language language) {
 // Python: `result` is assigned in a function, and nowhere at the top level.
 bool sets_result_in_function(std::string_view code) {
   bool in_function = false, is_set = false;
-  for (size_t begin = 0; begin < code.size();) {
-    const size_t end = std::min(code.find('\n', begin), code.size());
-    const std::string_view line = code.substr(begin, end - begin), bare = trimmed(line);
-    begin = end + 1;
+  while (!code.empty()) {
+    const std::string_view line = *take_line(code), bare = trimmed(line);
     const bool is_top = line.size() == bare.size() || (!line.empty() && line[0] != ' ' && line[0] != '\t');
     if (is_top && !bare.empty()) in_function = starts_with_one_of(bare, {"def ", "async def "});
     if (!bare.starts_with("result")) continue;

@@ -2,9 +2,9 @@
 
 #include <re2/re2.h>
 
-#include <algorithm>
 #include <memory>
 
+#include "supervisor/base/text_lines.h"
 #include "supervisor/base/work_meter.h"
 
 namespace runs {
@@ -77,9 +77,7 @@ Patterns patterns_of(std::string_view text) {
   }
   std::string ignored, never;
   for (size_t patterns = 0; !text.empty() && patterns < kMaxIgnorePatterns; patterns++) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
+    std::string_view line = *take_line(text);
     while (line.ends_with('\r') || line.ends_with(' ')) line.remove_suffix(1);
     const bool is_exception = line.starts_with('!');
     if (is_exception) line.remove_prefix(1);

@@ -5,14 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <utility>
 
 namespace cli {
 namespace {
 
-constexpr size_t kReadBytes = 64 << 10;
 constexpr size_t kKeptBytes = 1 << 20;  // capacity that an empty buffer may have
 
 void forget(std::string& text) {
@@ -28,45 +25,12 @@ ssize_t write_some(int fd, const char* data, size_t size) {
 
 }  // namespace
 
-ssize_t LineReader::fill(int fd) {
-  if (start_ == buffer_.size()) {
-    forget(buffer_);
-    start_ = searched_ = 0;
-  } else if (start_ > kReadBytes) {
-    buffer_.erase(0, start_);
-    searched_ -= start_;
-    start_ = 0;
-  }
-  char chunk[kReadBytes];
-  const ssize_t got = ::read(fd, chunk, sizeof chunk);
+ssize_t fill(LineSplitter& lines, int fd) {
+  const auto space = lines.space();
+  const ssize_t got = ::read(fd, space.data(), space.size());
   if (got < 0) return -errno;
-  buffer_.append(chunk, static_cast<size_t>(got));
+  lines.commit(static_cast<size_t>(got));
   return got;
-}
-
-std::optional<LineReader::Line> LineReader::next() {
-  for (;;) {
-    const size_t newline = buffer_.find('\n', searched_);
-    const size_t end = std::min(newline, buffer_.size());
-    const std::string_view text = std::string_view(buffer_).substr(start_, end - start_);
-    if (skipping_ || text.size() > kMaxLineBytes) {
-      skipping_ = true;
-      scan_.feed(text);
-      start_ = end;
-    }
-    searched_ = end;
-    if (newline == std::string::npos) return std::nullopt;
-    start_ = searched_ = newline + 1;
-    if (std::exchange(skipping_, false)) return Line{{}, true, std::exchange(scan_, {}).found()};
-    if (text.find_first_not_of(" \t\r") != std::string_view::npos) return Line{text};
-  }
-}
-
-void LineReader::clear() {
-  forget(buffer_);
-  start_ = searched_ = 0;
-  skipping_ = false;
-  scan_ = {};
 }
 
 void LineOutbox::add(std::string_view line) {

@@ -84,8 +84,8 @@ Relay::Repeats Relay::repeats_of(std::string_view method) {
   return std::find(kOnce.begin(), kOnce.end(), method) != kOnce.end() ? Repeats::once : Repeats::never;
 }
 
-void Relay::from_client(const LineReader::Line& line) {
-  if (line.oversized) {
+void Relay::from_client(const LineSplitter::Item& line) {
+  if (line.kind == LineSplitter::Kind::too_long) {
     if (line.found && line.found->kind != EnvelopeScan::Kind::request) return;
     const std::string id = line.found ? line.found->raw_id : std::string();
     to_client_.add(refused_line(id, "the request is longer than 16 MiB"));
@@ -207,8 +207,8 @@ bool Relay::is_saved(std::string_view message, const Envelope& envelope) {
   return true;
 }
 
-bool Relay::from_daemon(const LineReader::Line& line) {
-  if (line.oversized) {
+bool Relay::from_daemon(const LineSplitter::Item& line) {
+  if (line.kind == LineSplitter::Kind::too_long) {
     const std::string raw_id = line.found ? line.found->raw_id : std::string();
     const auto call = calls_.find(canonical_id(raw_id));
     if (call == calls_.end()) return false;

@@ -27,9 +27,9 @@ class Relay {
   LineOutbox& to_client() { return to_client_; }
   LineOutbox& to_daemon() { return to_daemon_; }
 
-  void from_client(const LineReader::Line& line);
+  void from_client(const LineSplitter::Item& line);
   // False: the line is no message and was dropped; the client's stream carries only protocol lines.
-  bool from_daemon(const LineReader::Line& line);
+  bool from_daemon(const LineSplitter::Item& line);
 
   // A connection was made: sends the client's initialize and settings again, then the calls that may be repeated,
   // then the held requests.

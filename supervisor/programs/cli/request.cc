@@ -39,11 +39,11 @@ class OneRequest {
       if (::poll(polled, 2, -1) < 0 && errno != EINTR) return fail_errno(errno, "poll");
       if (polled[1].revents) return cancel();
       if (!(polled[0].revents & ~POLLOUT)) continue;
-      const ssize_t got = in_.fill(daemon_.get());
+      const ssize_t got = fill(in_, daemon_.get());
       if (got == -EAGAIN || got == -EINTR) continue;
       if (got <= 0) return disconnected();
       while (const auto line = in_.next()) {
-        if (line->oversized) return fail(Code::internal, "the answer is longer than 16 MiB");
+        if (line->kind == LineSplitter::Kind::too_long) return fail(Code::internal, "the answer is longer than 16 MiB");
         auto message = parse_json(line->text);
         if (!message) return tl::unexpected(std::move(message).error().within("answer of warderd"));
         if (answers(*message)) return std::optional(*std::move(message));
@@ -72,7 +72,7 @@ class OneRequest {
 
   const int64_t id_;
   Fd daemon_, signals_;
-  LineReader in_;
+  LineSplitter in_{kMaxLineBytes};
   LineOutbox out_;
 };
 

@@ -65,6 +65,7 @@ class StdioProxy {
   void read_daemon();
   bool pass_lines();  // true: a line was passed, call again
   bool flush();       // false: the client has left
+  bool has_input() const { return !from_client_.buffered().empty() || from_client_.is_discarding(); }
   bool finished();
   int wait();  // poll(); returns an errno, 0 for success
 
@@ -76,7 +77,7 @@ class StdioProxy {
   const pid_t parent_ = ::getppid();
   Fd signals_;
   Fd daemon_;
-  LineReader from_client_, from_daemon_;
+  LineSplitter from_client_{kMaxLineBytes}, from_daemon_{kMaxLineBytes};
   bool input_ended_ = false;
   bool half_closed_ = false;
   bool daemon_ended_ = false;  // the daemon sends no more; lines may still wait in from_daemon_
@@ -151,7 +152,7 @@ void StdioProxy::on_answer() {
 void StdioProxy::lose_connection() {
   const auto now = Monotonic::now();
   daemon_.reset();
-  from_daemon_.clear();
+  from_daemon_ = LineSplitter(kMaxLineBytes);
   const auto refusal = relay_.refusal();
   relay_.disconnected();
   if (refusal && !refused_since_) refused_since_ = now;
@@ -168,15 +169,14 @@ void StdioProxy::lose_connection() {
 }
 
 void StdioProxy::read_client() {
-  const ssize_t got = from_client_.fill(STDIN_FILENO);
+  const ssize_t got = fill(from_client_, STDIN_FILENO);
   if (got > 0 || got == -EAGAIN || got == -EINTR) return;
-  from_client_.finish();
   input_ended_ = true;
   exit_at_ = Monotonic::now() + kLastWords;
 }
 
 void StdioProxy::read_daemon() {
-  const ssize_t got = from_daemon_.fill(daemon_.get());
+  const ssize_t got = fill(from_daemon_, daemon_.get());
   if (got > 0 || got == -EAGAIN || got == -EINTR) return;
   daemon_ended_ = true;
 }
@@ -184,7 +184,8 @@ void StdioProxy::read_daemon() {
 bool StdioProxy::pass_lines() {
   bool passed = false;
   while (relay_.takes_requests()) {
-    const auto line = from_client_.next();
+    auto line = from_client_.next();
+    if (!line && input_ended_) line = from_client_.rest();
     if (!line) break;
     relay_.from_client(*line);
     passed = true;
@@ -208,8 +209,7 @@ bool StdioProxy::flush() {
   if (daemon_ && !daemon_deaf_) {
     const auto state = relay_.to_daemon().flush(daemon_.get());
     daemon_deaf_ = state == LineOutbox::State::broken;
-    if (state == LineOutbox::State::drained && input_ended_ && from_client_.empty() &&
-        !std::exchange(half_closed_, true))
+    if (state == LineOutbox::State::drained && input_ended_ && !has_input() && !std::exchange(half_closed_, true))
       (void)::shutdown(daemon_.get(), SHUT_WR);
   }
   return relay_.to_client().flush(out_) != LineOutbox::State::broken;
@@ -217,7 +217,7 @@ bool StdioProxy::flush() {
 
 bool StdioProxy::finished() {
   if (!input_ended_) return false;
-  if (from_client_.empty() && relay_.idle() && relay_.to_client().pending() == 0) return true;
+  if (!has_input() && relay_.idle() && relay_.to_client().pending() == 0) return true;
   if (Monotonic::now() < *exit_at_) return false;
   if (daemon_) {  // every request gets an answer, also one whose client waits for it without an input
     relay_.drop_queued({"warderd at '" + socket_.path + "' is ending", "call again when it has been restarted",

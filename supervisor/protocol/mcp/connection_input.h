@@ -8,8 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "supervisor/base/line_splitter.h"
 #include "supervisor/protocol/mcp/account.h"
-#include "supervisor/protocol/mcp/framing.h"
 
 namespace mcp {
 

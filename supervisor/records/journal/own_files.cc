@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "supervisor/base/path.h"
+#include "supervisor/base/text_lines.h"
 
 namespace journal {
 namespace {
@@ -90,8 +91,7 @@ std::string trouble_of_daemon(const std::string& file) {
   if (got < 0) return fmt::format("{}{} cannot be read: {}", folder, kList, std::generic_category().message(errno));
   text.resize(static_cast<size_t>(got));
   for (std::string_view rest = text; !rest.empty();) {
-    std::string_view line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    std::string_view line = *take_line(rest);
     const auto device = take_number(line), inode = take_number(line);
     if (!device || !inode || !line.starts_with(name)) continue;  // the database and its -wal and -shm files
     const std::string path = folder + "/" + std::string(line);

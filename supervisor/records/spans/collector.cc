@@ -7,6 +7,7 @@
 
 #include "supervisor/base/fd.h"
 #include "supervisor/base/path.h"
+#include "supervisor/base/text_lines.h"
 
 namespace spans {
 namespace {
@@ -59,9 +60,7 @@ Result<Collector> parse_collector(const std::string& named) {
 Result<http::Headers> parse_headers(std::string_view text) {
   http::Headers headers;
   for (size_t number = 1; !text.empty(); number++) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
+    std::string_view line = *take_line(text);
     while (line.ends_with('\r') || line.ends_with(' ')) line.remove_suffix(1);
     if (line.empty() || line.starts_with('#')) continue;
     const size_t colon = line.find(':');

@@ -1,8 +1,8 @@
 // `warder approvals`, `warder approve` and `warder deny`.
-#include <algorithm>
 #include <cstdio>
 
 #include "supervisor/base/json/json.h"
+#include "supervisor/base/text_lines.h"
 #include "supervisor/programs/cli/admin/acting.h"
 #include "supervisor/programs/cli/admin/bus_client.h"
 #include "supervisor/programs/cli/admin/command.h"
@@ -33,11 +33,7 @@ std::string arguments_text(const Json& approval) {
   auto parsed = parse_json(arguments);
   if (!parsed || !parsed->is_object() || !parsed->contains("diff") || !(*parsed)["diff"].is_string()) return arguments;
   std::string_view lines = (*parsed)["diff"].get_ref<const std::string&>();
-  while (!lines.empty()) {
-    const size_t end = std::min(lines.find('\n'), lines.size() - 1) + 1;
-    diff.append("\n    | ").append(lines.substr(0, end - (lines[end - 1] == '\n')));
-    lines.remove_prefix(end);
-  }
+  while (const auto line = take_line(lines)) diff.append("\n    | ").append(*line);
   parsed->erase("diff");
   return dump_json(*parsed) + diff;
 }

@@ -35,25 +35,22 @@ Result<std::vector<StoredHead>> read_heads(const std::string& file) {
   if (!opened) return fail_errno(errno, "open " + file);
   std::vector<StoredHead> heads;
   uint64_t number = 0;
-  cli::LineReader lines;
-  const auto take_lines = [&] {
-    while (const auto line = lines.next()) {
-      number++;
-      auto head = journal::parse_head(line->text);
-      if (!head || heads.size() >= kMaxHeads) continue;
-      const bool is_again = !heads.empty() && heads.back().head == *head;
-      if (!is_again) heads.push_back({number, *std::move(head)});
-    }
+  LineSplitter lines(cli::kMaxLineBytes);
+  const auto take = [&](const LineSplitter::Item& line) {
+    number++;
+    auto head = journal::parse_head(line.text);
+    if (!head || heads.size() >= kMaxHeads) return;
+    const bool is_again = !heads.empty() && heads.back().head == *head;
+    if (!is_again) heads.push_back({number, *std::move(head)});
   };
   for (;;) {
-    const ssize_t n = lines.fill(opened.get());
+    const ssize_t n = cli::fill(lines, opened.get());
     if (n == -EINTR) continue;
     if (n < 0) return fail_errno(static_cast<int>(-n), "read " + file);
     if (n == 0) break;
-    take_lines();
+    while (const auto line = lines.next()) take(*line);
   }
-  if (!lines.empty()) lines.finish();
-  take_lines();
+  if (const auto last = lines.rest()) take(*last);
   if (!heads.empty()) return heads;
   return fail(Code::invalid, fmt::format("--against: {} has no head of an audit chain", file),
               "use the output of: journalctl -u warder -o json, or warder audit head");

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "supervisor/base/text_lines.h"
 #include "supervisor/programs/cli/admin/bus_client.h"
 #include "supervisor/programs/cli/admin/command.h"
 #include "supervisor/programs/cli/terminal.h"
@@ -38,18 +39,8 @@ std::string joined(const std::vector<std::string>& names) {
 void print_line(const std::string& line) { cli::print_text(stdout, cli::for_terminal(line) + "\n"); }
 
 // The problems of a failed reload, each a line of the daemon's text.
-std::vector<std::string> problems_in(const std::string& text) {
-  std::vector<std::string> lines;
-  for (size_t from = 0; from < text.size();) {
-    const size_t end = std::min(text.find('\n', from), text.size());
-    if (end > from) lines.push_back(text.substr(from, end - from));
-    from = end + 1;
-  }
-  return lines;
-}
-
 int report_failure(const ParsedCommand& command, const Error& error) {
-  const auto problems = problems_in(error.what);
+  const auto problems = lines_in(error.what, EmptyLines::left_out);
   if (command.json) {
     print_json({{"reloaded", false}, {"problems", problems}});
     return 1;

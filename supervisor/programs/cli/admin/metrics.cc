@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "supervisor/base/fd.h"
+#include "supervisor/base/text_lines.h"
 #include "supervisor/programs/cli/admin/command.h"
 #include "supervisor/programs/cli/admin/values.h"
 #include "supervisor/programs/cli/socket.h"
@@ -99,12 +100,9 @@ Result<int> run_metrics(const ParsedCommand& command) {
     return 0;
   }
   Json samples = Json::array();
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find('\n', at), text.size());
-    if (Json sample = sample_in(std::string_view(text).substr(at, end - at)); !sample.is_null())
-      samples.push_back(std::move(sample));
-    at = end + 1;
-  }
+  std::string_view rest = text;
+  while (const auto line = take_line(rest))
+    if (Json sample = sample_in(*line); !sample.is_null()) samples.push_back(std::move(sample));
   print_json(samples);
   return 0;
 }

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "supervisor/base/text_lines.h"
 #include "supervisor/programs/cli/admin/acting.h"
 #include "supervisor/programs/cli/admin/bus_client.h"
 #include "supervisor/programs/cli/admin/command.h"
@@ -89,12 +90,9 @@ const char* colour_of(std::string_view line) {
 
 std::string coloured(const std::string& diff) {
   std::string text;
-  for (size_t begin = 0; begin < diff.size();) {
-    const size_t end = std::min(diff.find('\n', begin), diff.size());
-    const std::string line = diff.substr(begin, end - begin);
+  for (const std::string& line : lines_in(diff, EmptyLines::included)) {
     const std::string colour = colour_of(line);
     text += colour + line + (colour.empty() ? "" : "\x1b[0m") + "\n";
-    begin = end + 1;
   }
   return text;
 }

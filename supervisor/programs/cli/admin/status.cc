@@ -1,9 +1,9 @@
 // `warder status`: whether the daemon serves as it is configured, and what is missing.
-#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <utility>
 
+#include "supervisor/base/text_lines.h"
 #include "supervisor/programs/cli/admin/bus_client.h"
 #include "supervisor/programs/cli/admin/command.h"
 #include "supervisor/programs/cli/admin/executions.h"
@@ -18,14 +18,9 @@ constexpr std::array<std::pair<const char*, const char*>, 3> kProblems = {
 
 Json problems_of(const Json& all) {
   Json result = Json::array();
-  for (const auto& [property, subject] : kProblems) {
-    const std::string problem = text(all, property);
-    for (size_t at = 0; at < problem.size();) {
-      const size_t end = std::min(problem.find('\n', at), problem.size());
-      if (end > at) result.push_back({{"subject", subject}, {"problem", problem.substr(at, end - at)}});
-      at = end + 1;
-    }
-  }
+  for (const auto& [property, subject] : kProblems)
+    for (const std::string& problem : lines_in(text(all, property), EmptyLines::left_out))
+      result.push_back({{"subject", subject}, {"problem", problem}});
   return result;
 }
 

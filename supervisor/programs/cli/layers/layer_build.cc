@@ -15,6 +15,7 @@
 #include "supervisor/base/folder.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
+#include "supervisor/base/text_lines.h"
 #include "supervisor/base/tree.h"
 #include "supervisor/programs/cli/layers/requirements.h"
 #include "supervisor/programs/cli/layers/unpack_script.h"
@@ -67,11 +68,9 @@ bool is_package_word(const std::string& word) {
 // The first package in the output of `apt-get --simulate` of which another version is installed. Its line has the
 // former version in brackets: "Inst libpython3.11 [3.11.2-6] (3.11.2-6+deb12u6 ...".
 std::string upgraded_package(std::string_view output) {
-  for (size_t at = 0; at < output.size();) {
-    const std::string_view line = output.substr(at, output.find('\n', at) - at);
-    at += line.size() + 1;
-    if (!line.starts_with("Inst ")) continue;
-    const std::string_view rest = line.substr(5);
+  while (const auto line = take_line(output)) {
+    if (!line->starts_with("Inst ")) continue;
+    const std::string_view rest = line->substr(5);
     const size_t end = rest.find(' ');
     if (end != rest.npos && rest.substr(end + 1).starts_with('[')) return std::string(rest.substr(0, end));
   }

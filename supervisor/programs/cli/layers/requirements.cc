@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "supervisor/base/log.h"
+#include "supervisor/base/text_lines.h"
 #include "supervisor/base/trimmed.h"
 
 namespace admin {
@@ -45,9 +46,7 @@ Result<std::string> read_requirements(std::string_view text) {
   std::string all;
   bool is_continued = false;
   for (size_t number = 1; !text.empty(); number++) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
+    std::string_view line = *take_line(text);
     if (line.ends_with('\r')) line.remove_suffix(1);
     line = trimmed(without_comment(line));
     const bool goes_on = line.ends_with('\\');

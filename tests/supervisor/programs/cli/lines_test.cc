@@ -32,47 +32,19 @@ std::string drain(int fd) {
 
 }  // namespace
 
-TEST_CASE("a line reader hands out whole lines only, and the last one at the end", "[lines]") {
+TEST_CASE("each read adds the bytes that are there, and the end is no error", "[lines]") {
   Pipe pipe;
-  LineReader reader;
+  LineSplitter lines(kMaxLineBytes);
   cli_test::write_all(pipe.write_end.get(), "one\n\r\n \ntwo\r\nthr");
-  CHECK(reader.fill(pipe.read_end.get()) == 16);
-  CHECK(reader.next()->text == "one");
-  CHECK(reader.next()->text == "two\r");
-  CHECK_FALSE(reader.next());
-  CHECK_FALSE(reader.empty());
-  CHECK(reader.fill(pipe.read_end.get()) == -EAGAIN);
+  CHECK(fill(lines, pipe.read_end.get()) == 16);
+  CHECK(lines.next()->text == "one");
+  CHECK(lines.next()->text == "two");
+  CHECK_FALSE(lines.next());
+  CHECK(fill(lines, pipe.read_end.get()) == -EAGAIN);
   pipe.write_end.reset();
-  CHECK(reader.fill(pipe.read_end.get()) == 0);
-  reader.finish();
-  CHECK(reader.next()->text == "thr");
-  CHECK(reader.empty());
-}
-
-TEST_CASE("a line longer than the limit is reported once, when it has ended, with its id wherever that is", "[lines]") {
-  Pipe pipe;
-  LineReader reader;
-  const auto [begin, end] = GENERATE(table<std::string, std::string>({
-      {R"({"id":7,"method":"m","params":{"id":8,"a":")", R"("}})"},
-      {R"({"method":"m","params":{"id":8,"a":")", R"("},"id":7})"},
-  }));
-  auto write = [&](const std::string& text) {
-    cli_test::write_all(pipe.write_end.get(), text);
-    REQUIRE(reader.fill(pipe.read_end.get()) > 0);
-  };
-  write(begin);
-  const std::string part(60000, 'y');
-  for (size_t written = 0; written < kMaxLineBytes + 1000; written += part.size()) {
-    write(part);
-    CHECK_FALSE(reader.next());
-  }
-  write(end + "\nnext\n");
-  const auto line = reader.next();
-  REQUIRE(line);
-  CHECK(line->oversized);
-  REQUIRE(line->found);
-  CHECK(line->found->raw_id == "7");
-  CHECK(reader.next()->text == "next");
+  CHECK(fill(lines, pipe.read_end.get()) == 0);
+  CHECK(lines.rest()->text == "thr");
+  CHECK(lines.buffered().empty());
 }
 
 TEST_CASE("an outbox gives back the lines that did not leave whole", "[lines]") {

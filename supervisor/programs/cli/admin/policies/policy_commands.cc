@@ -7,6 +7,7 @@
 
 #include "policies/policy_parts.h"
 #include "supervisor/base/json/json.h"
+#include "supervisor/base/text_lines.h"
 #include "supervisor/programs/cli/admin/command.h"
 #include "supervisor/programs/cli/admin/policies/policy_documents.h"
 #include "supervisor/programs/cli/admin/policies/policy_questions.h"
@@ -15,16 +16,6 @@
 
 namespace admin {
 namespace {
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find('\n', at), text.size());
-    lines.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return lines;
-}
 
 // "limits.maximum.tasks = 256    /etc/warder/policies/a.json"
 void print_keys(const Json& value, const std::string& path, const std::vector<PolicyDocument>& documents) {
@@ -56,7 +47,7 @@ void print(const PolicyAnswer& answer) {
 Result<int> check_policies(const ParsedCommand& command) {
   auto store = load_policies(command);
   if (!store && store.error().code == Code::not_found) return tl::unexpected<Error>(std::move(store).error());
-  const auto problems = store ? std::vector<std::string>{} : lines_of(store.error().what);
+  const auto problems = store ? std::vector<std::string>{} : lines_in(store.error().what, EmptyLines::included);
   const auto warnings = store ? store->warnings() : std::vector<std::string>{};
   if (command.json) {
     Json out = {{"good", store.has_value()}, {"problems", problems}, {"warnings", warnings}};

@@ -8,6 +8,7 @@
 
 #include "supervisor/base/json/fields.h"
 #include "supervisor/base/json/json.h"
+#include "supervisor/base/text_lines.h"
 #include "supervisor/programs/cli/admin/command.h"
 #include "supervisor/programs/cli/admin/policies/policy_documents.h"
 #include "supervisor/programs/cli/admin/policies/policy_store.h"
@@ -25,10 +26,8 @@ constexpr double kMaxSeconds = 86'400, kMaxMegabytes = 1 << 20;
 // "GUARDRAILS_STRICT_MODE=true" in the lines of a .env file gives {"strict_mode": true}. Other lines are ignored.
 Result<Json> guardrails_of_variables(const std::string& text) {
   std::string yaml;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find('\n', at), text.size());
-    std::string_view line(text.data() + at, end - at);
-    at = end + 1;
+  for (std::string_view rest = text; !rest.empty();) {
+    std::string_view line = *take_line(rest);
     if (line.starts_with("export ")) line.remove_prefix(7);
     const size_t equals = line.find('=');
     if (!line.starts_with(kVariables) || equals == line.npos) continue;

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "supervisor/base/json/json.h"
+#include "supervisor/base/text_lines.h"
 #include "supervisor/programs/cli/admin/story_text.h"
 #include "supervisor/programs/cli/admin/text.h"
 #include "supervisor/programs/cli/terminal.h"
@@ -311,16 +312,6 @@ void add_output(std::vector<TopLine>& lines, const char* name, const std::string
   if (cut) lines.push_back(line("... there is more: warder logs", Style::quiet));
 }
 
-std::vector<std::string> lines_in(const std::string& text) {
-  std::vector<std::string> lines;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    lines.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return lines;
-}
-
 // The members of a JSON object as lines "a.b: value".
 void add_members(std::vector<TopLine>& lines, const std::string& name, const Json& value, int depth) {
   if (value.is_object() && depth < 8) {
@@ -362,7 +353,8 @@ std::vector<TopLine> execution_lines(const TopModel& model, const TopPage& page,
   if (!execution.err.empty()) add_output(lines, "stderr", execution.err, execution.err_cut, width);
   if (execution.record.is_object()) {
     lines.push_back(line("changed files and calls:", Style::heading));
-    for (const std::string& text : lines_in(changes_text(execution.record))) lines.push_back(line("  " + text));
+    for (const std::string& text : lines_in(changes_text(execution.record), EmptyLines::included))
+      lines.push_back(line("  " + text));
   }
   const std::string receipt = text(item.is_object() ? item : execution.record, "Receipt");
   if (!receipt.empty()) {

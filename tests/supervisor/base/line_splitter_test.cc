@@ -1,12 +1,11 @@
-#include "supervisor/protocol/mcp/framing.h"
+#include "supervisor/base/line_splitter.h"
 
 #include <cstring>
 #include <string>
 #include <vector>
 
+#include "supervisor/base/text_lines.h"
 #include "tests/catch.h"
-
-using mcp::LineSplitter;
 
 namespace {
 
@@ -32,7 +31,7 @@ using Lines = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("a byte stream becomes the same lines however it is cut", "[mcp]") {
+TEST_CASE("a byte stream becomes the same lines however it is cut", "[lines]") {
   const size_t piece = GENERATE(1u, 2u, 3u, 7u, 4096u);
   CAPTURE(piece);
   auto [bytes, expected] = GENERATE(table<std::string, Lines>({
@@ -52,7 +51,7 @@ TEST_CASE("a byte stream becomes the same lines however it is cut", "[mcp]") {
   CHECK(split(lines, bytes, piece) == expected);
 }
 
-TEST_CASE("a line of the largest size is whole, and its memory is given back", "[mcp]") {
+TEST_CASE("a line of the largest size is whole, and its memory is given back", "[lines]") {
   const size_t max = 1 << 20;
   LineSplitter lines(max);
   const std::string large(max, 'x');
@@ -61,7 +60,7 @@ TEST_CASE("a line of the largest size is whole, and its memory is given back", "
   CHECK(lines.capacity() <= 64 << 10);
 }
 
-TEST_CASE("an endless line costs no memory beyond the longest allowed one, and is told when it ends", "[mcp]") {
+TEST_CASE("an endless line costs no memory beyond the longest allowed one, and is told when it ends", "[lines]") {
   LineSplitter lines(100'000);
   const std::string piece(4096, 'x');
   size_t reports = 0;
@@ -83,7 +82,7 @@ TEST_CASE("an endless line costs no memory beyond the longest allowed one, and i
   CHECK_FALSE(lines.next());
 }
 
-TEST_CASE("a line that is too long is reported with its id, wherever in it that stands", "[mcp]") {
+TEST_CASE("a line that is too long is reported with its id, wherever in it that stands", "[lines]") {
   const size_t piece = GENERATE(1u, 7u, 65536u);
   const std::string filling(1000, 'x');
   const auto [before, behind] = GENERATE_COPY(table<std::string, std::string>({
@@ -109,4 +108,16 @@ TEST_CASE("a line that is too long is reported with its id, wherever in it that 
   }
   if (auto last = lines.rest()) note(*last);
   CHECK(ids == std::vector<std::string>{"5", "short", "5"});
+}
+
+TEST_CASE("the lines of a text are taken one by one, and the last needs no newline", "[lines]") {
+  auto [text, all, full] = GENERATE(table<std::string, Lines, Lines>({
+      {"", {}, {}},
+      {"\n", {""}, {}},
+      {"a", {"a"}, {"a"}},
+      {"a\n\nb\n", {"a", "", "b"}, {"a", "b"}},
+      {"\r\na", {"\r", "a"}, {"\r", "a"}},
+  }));
+  CHECK(lines_in(text, EmptyLines::included) == all);
+  CHECK(lines_in(text, EmptyLines::left_out) == full);
 }

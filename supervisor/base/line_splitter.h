@@ -1,6 +1,7 @@
 // LineSplitter: splits a byte stream into newline-delimited messages, without copying them.
-// Source of bytes: a connection's socket. Used by Connection. Bound: a line longer than max_line is never stored. The
-// splitter scans the bytes of a longer line for its id, drops them, and reports the line when it has ended.
+// Source of bytes: the socket of a connection, or a pipe. Used by: all code that reads messages. Bound: a line longer
+// than max_line is never stored. The splitter scans the bytes of a longer line for its id, drops them, and reports the
+// line when it has ended.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -9,8 +10,6 @@
 #include <string_view>
 
 #include "supervisor/base/json/envelope_scan.h"
-
-namespace mcp {
 
 class LineSplitter {
  public:
@@ -61,5 +60,3 @@ class LineSplitter {
   bool discarding_ = false;  // inside a line longer than max_line_
   EnvelopeScan scan_;        // reads that line
 };
-
-}  // namespace mcp

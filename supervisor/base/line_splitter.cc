@@ -1,10 +1,8 @@
-#include "supervisor/protocol/mcp/framing.h"
+#include "supervisor/base/line_splitter.h"
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
-
-namespace mcp {
 
 namespace {
 constexpr size_t kSmall = 16 << 10;     // bytes of the first buffer; an idle connection keeps at most 4 times as much
@@ -104,5 +102,3 @@ std::optional<LineSplitter::Item> LineSplitter::rest() {
   if (begin == end_) return {};
   return item(begin, end_);
 }
-
-}  // namespace mcp
