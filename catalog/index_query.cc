@@ -4,6 +4,7 @@
 #include "catalog/everyday_words.h"
 #include "catalog/index.h"
 #include "catalog/thesaurus.h"
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/fnv.h"
 
 namespace catalog {
@@ -38,12 +39,8 @@ size_t bucket_of(size_t length, char first) {
   return length * kFirstBytes + static_cast<unsigned char>(first) % kFirstBytes;
 }
 
-bool is_number(std::string_view word) {
-  return std::all_of(word.begin(), word.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-bool is_small_letters(std::string_view word) {
-  return std::all_of(word.begin(), word.end(), [](char c) { return c >= 'a' && c <= 'z'; });
-}
+bool is_number(std::string_view word) { return std::all_of(word.begin(), word.end(), is_digit); }
+bool is_small_letters(std::string_view word) { return std::all_of(word.begin(), word.end(), is_lower); }
 
 }  // namespace
 

@@ -5,6 +5,8 @@
 #include <set>
 #include <string_view>
 
+#include "supervisor/base/ascii.h"
+
 namespace catalog {
 namespace {
 
@@ -21,10 +23,10 @@ static_assert(std::is_sorted(kReservedNames.begin(), kReservedNames.end()));
 std::string python_name(std::string_view name) {
   std::string text;
   for (char c : name.substr(0, kMaxName)) {
-    const bool is_good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    const bool is_good = is_word(c);
     text += is_good ? c : '_';
   }
-  if (text.empty() || (text[0] >= '0' && text[0] <= '9')) text.insert(0, "x");
+  if (text.empty() || is_digit(text[0])) text.insert(0, "x");
   if (std::binary_search(kReservedNames.begin(), kReservedNames.end(), text)) text += '_';
   return text;
 }

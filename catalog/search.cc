@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "catalog/catalog.h"
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/trimmed.h"
 
 namespace catalog {
@@ -17,17 +18,9 @@ constexpr double kLearned = 1.5;    // weight of learning, compared with a tool'
 constexpr double kBehind = 0.999;   // a factor, for a place just behind another tool
 constexpr double kStrong = 0.2;     // part of the query; measured, see README.md
 
-bool same_letters(std::string_view a, std::string_view b) {
-  auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
-}
-
 // Equal except for case and separators: a stub's "google_drive" is the server "google-drive".
 bool same_but_marks(std::string_view a, std::string_view b) {
-  auto plain = [](char c) {
-    if (c >= 'A' && c <= 'Z') return static_cast<char>(c + 32);
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || static_cast<unsigned char>(c) >= 0x80 ? c : '_';
-  };
+  auto plain = [](char c) { return is_alnum(c) || static_cast<unsigned char>(c) >= 0x80 ? lower_case(c) : '_'; };
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return plain(x) == plain(y); });
 }
 
@@ -67,7 +60,7 @@ class Catalog::Filter {
     for (const auto& tag : tags) {
       auto& ids = tags_.emplace_back();
       for (uint32_t id = 0; id < catalog.tag_names_.size(); id++)
-        if (same_letters(catalog.tag_names_[id], tag)) ids.push_back(id);
+        if (is_same_word(catalog.tag_names_[id], tag)) ids.push_back(id);
     }
   }
   bool filters() const { return categories_ || servers_ || !tags_.empty(); }
@@ -86,7 +79,7 @@ class Catalog::Filter {
   // Names that differ only in case are one name.
   static std::vector<bool> matching(const std::vector<Group>& groups, std::string_view name) {
     std::vector<bool> all(groups.size());
-    for (size_t i = 0; i < groups.size(); i++) all[i] = same_letters(groups[i].name, name);
+    for (size_t i = 0; i < groups.size(); i++) all[i] = is_same_word(groups[i].name, name);
     return all;
   }
   const Catalog& catalog_;
@@ -248,7 +241,7 @@ ToolMatches Catalog::search(const Query& query) const {
   std::vector<uint32_t> first = exact(text);
   std::string_view rest = text;
   if (std::string prefix = first.empty() ? take_server(rest) : std::string();
-      !prefix.empty() && (server.empty() || same_letters(server, prefix))) {
+      !prefix.empty() && (server.empty() || is_same_word(server, prefix))) {
     server = std::move(prefix);
     text = rest;
     first = exact(text);
@@ -303,7 +296,7 @@ std::vector<uint32_t> Catalog::named_so(std::string_view name, std::string_view 
     std::erase_if(tools, [&](uint32_t value) { return tool(value).name != name; });
   if (std::string_view rest = name; tools.empty()) {
     const std::string prefix = take_server(rest);
-    if (!prefix.empty() && (server.empty() || same_letters(server, prefix))) {
+    if (!prefix.empty() && (server.empty() || is_same_word(server, prefix))) {
       tools = passing(named(names_, folded(rest)), prefix);
       if (tools.empty()) tools = passing(named(segments_, folded(rest)), prefix);
     }

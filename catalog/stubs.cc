@@ -5,6 +5,7 @@
 #include <map>
 
 #include "catalog/signature.h"
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_text.h"
 #include "supervisor/base/json/json_value.h"
@@ -76,10 +77,10 @@ std::string UsedNames::take(const std::string& name) {
 std::string identifier(std::string_view name, UsedNames& names) {
   std::string text;
   for (char c : name.substr(0, kMaxIdentifier)) {
-    const bool good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    const bool good = is_word(c);
     text += good ? c : '_';
   }
-  if (text.empty() || text[0] == '_' || (text[0] >= '0' && text[0] <= '9')) text.insert(0, "x");
+  if (text.empty() || text[0] == '_' || is_digit(text[0])) text.insert(0, "x");
   if (std::binary_search(kReserved.begin(), kReserved.end(), text)) text += '_';
   return names.take(text);
 }

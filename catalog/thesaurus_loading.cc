@@ -11,6 +11,7 @@
 
 #include "catalog/thesaurus.h"
 #include "catalog/words.h"
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/base/fd.h"
 
@@ -25,8 +26,7 @@ constexpr size_t kMaxRelated = 32;  // relations of one word
 constexpr size_t kReadBytes = 1 << 20;
 
 bool is_plain_word(std::string_view word) {
-  return !word.empty() && word.size() <= kMaxWordBytes &&
-         std::all_of(word.begin(), word.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); });
+  return !word.empty() && word.size() <= kMaxWordBytes && std::all_of(word.begin(), word.end(), is_lower_or_digit);
 }
 
 // The fields of a line, between spaces.
@@ -72,8 +72,7 @@ std::optional<Synset> synset_at(std::string_view file, uint32_t offset) {
     std::string word(in.text());
     if (word.empty() || in.text().empty()) return std::nullopt;
     word.resize(std::min(word.find('('), word.size()));  // "out(p)": the position of an adjective
-    for (char& c : word)
-      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+    word = lower_case(word);
     if (is_plain_word(word)) synset.words.push_back(std::move(word));
   }
   const auto pointers = in.number();

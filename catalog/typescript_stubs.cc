@@ -4,6 +4,7 @@
 
 #include "catalog/doc_comment.h"
 #include "catalog/stubs.h"
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_value.h"
 
@@ -14,10 +15,8 @@ constexpr int kDepth = 6;
 constexpr size_t kMaxDescription = 500;
 
 bool is_name(std::string_view name) {
-  const auto fits = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$';
-  };
-  return !name.empty() && !(name[0] >= '0' && name[0] <= '9') && std::all_of(name.begin(), name.end(), fits);
+  const auto fits = [](char c) { return is_word(c) || c == '$'; };
+  return !name.empty() && !is_digit(name[0]) && std::all_of(name.begin(), name.end(), fits);
 }
 
 std::string type_of(const Type& type, int depth, size_t indent);

@@ -14,11 +14,8 @@
 namespace catalog {
 namespace {
 
-bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
-bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return is_lower(c) || is_upper(c) || static_cast<unsigned char>(c) >= 0x80; }
-bool is_word(char c) { return is_letter(c) || is_digit(c); }
+bool is_any_letter(char c) { return is_letter(c) || static_cast<unsigned char>(c) >= 0x80; }
+bool is_in_word(char c) { return is_any_letter(c) || is_digit(c); }
 bool is_joint(char c) { return c == '_' || c == '-'; }
 
 enum class Script : uint8_t { separator, spaced, unspaced };
@@ -77,7 +74,7 @@ Character character_at(std::string_view text) {
 // The first character of a text that is not empty.
 Character next_character(std::string_view text) {
   if (static_cast<unsigned char>(text[0]) >= 0x80) return character_at(text);
-  return {1, is_word(text[0]) ? Script::spaced : Script::separator};
+  return {1, is_in_word(text[0]) ? Script::spaced : Script::separator};
 }
 
 // The end of the first part of `run`. Digits belong to the letters before them: s3, oauth2, base64.
@@ -239,7 +236,7 @@ void fold(std::string_view name, std::string& into) {
   into.resize(name.size());
   size_t size = 0;
   for (char c : name)
-    if (is_word(c)) into[size++] = lower_case(c);
+    if (is_in_word(c)) into[size++] = lower_case(c);
   if (size > 0) {
     into.resize(size);
   } else {

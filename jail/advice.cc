@@ -97,13 +97,13 @@ bool has_one_of(std::string_view text, const List& words) {
   return std::any_of(std::begin(words), std::end(words), [&](std::string_view w) { return text.find(w) != text.npos; });
 }
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool is_name_letter(char c) { return is_letter(c) || c == '_'; }
 
 // True if the text has `word` as a whole word: "mount" is not found in "amount".
 bool has_word(std::string_view text, std::string_view word) {
   for (size_t at = 0; (at = text.find(word, at)) != text.npos; at++) {
     const size_t end = at + word.size();
-    if ((at == 0 || !is_letter(text[at - 1])) && (end == text.size() || !is_letter(text[end]))) return true;
+    if ((at == 0 || !is_name_letter(text[at - 1])) && (end == text.size() || !is_name_letter(text[end]))) return true;
   }
   return false;
 }

@@ -9,6 +9,7 @@
 #include "policies/checked.h"
 #include "policies/host_name.h"
 #include "policies/names.h"
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
@@ -56,9 +57,7 @@ EgressSecret read_egress_secret(const Json& object, const std::string& path, std
   Checked in(object, path, problems);
   EgressSecret secret{in.string("header", 64), in.string("file", 4096)};
   in.done();
-  std::string name = secret.header;
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  const std::string name = lower_case(secret.header);
   if (name.empty() || name.find_first_not_of(kHeaderCharacters) != name.npos)
     in.wrong("header", "not the name of a header, for example \"Authorization\"");
   if (std::find(std::begin(kFixedHeaders), std::end(kFixedHeaders), name) != std::end(kFixedHeaders))
@@ -108,8 +107,7 @@ bool is_ambiguous(std::string_view escape) {
   const auto [end, error] = std::from_chars(escape.data() + 1, escape.data() + escape.size(), value, 16);
   if (escape.size() != 3 || error != std::errc() || end != escape.data() + 3) return true;
   const auto c = static_cast<char>(value);
-  const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-  return is_letter || value == 0 || std::string_view("-._~/\\%;").find(c) != std::string_view::npos;
+  return is_alnum(c) || value == 0 || std::string_view("-._~/\\%;").find(c) != std::string_view::npos;
 }
 
 // A path that the host could read as another one: then patterns of paths say nothing about it.

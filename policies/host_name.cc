@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/log.h"
 
 namespace policies {
@@ -13,17 +14,14 @@ namespace {
 constexpr size_t kMaxHostBytes = 253, kMaxLabelBytes = 63;  // RFC 1035, section 2.3.4
 constexpr size_t kShownBytes = 80;
 
-bool is_host_digit(char c) { return c >= '0' && c <= '9'; }
-
 bool is_label(std::string_view label) {
   if (label.empty() || label.size() > kMaxLabelBytes || label.front() == '-' || label.back() == '-') return false;
-  return std::all_of(label.begin(), label.end(),
-                     [](char c) { return (c >= 'a' && c <= 'z') || is_host_digit(c) || c == '-' || c == '_'; });
+  return std::all_of(label.begin(), label.end(), [](char c) { return is_lower_or_digit(c) || c == '-' || c == '_'; });
 }
 
 // A last label that an address can have: then getaddrinfo(3) may read the whole name as one (inet_aton(3)).
 bool ends_in_number(std::string_view label) {
-  if (std::all_of(label.begin(), label.end(), is_host_digit)) return true;
+  if (std::all_of(label.begin(), label.end(), is_digit)) return true;
   return label.starts_with("0x") && label.find_first_not_of("0123456789abcdef", 2) == label.npos;
 }
 
@@ -43,7 +41,7 @@ Result<std::string> parse_host_name(std::string_view text) {
     if (byte > 0x7f) return refused(text, "has characters other than ASCII; its xn-- form is taken");
     if (std::string_view("@%/\\?#[]:").find(c) != std::string_view::npos)
       return refused(text, "has a user, a zone, a path or an address in brackets");
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
+    c = lower_case(c);
   }
   size_t labels = 0;
   std::string_view rest = host, last;
@@ -68,7 +66,7 @@ Result<HostPort> parse_host_port(std::string_view text, bool needs_port) {
   } else {
     const std::string_view digits = text.substr(colon + 1);
     const bool is_number = !digits.empty() && digits.size() <= 5 && digits.front() != '0' &&
-                           std::all_of(digits.begin(), digits.end(), is_host_digit);
+                           std::all_of(digits.begin(), digits.end(), is_digit);
     uint32_t port = 0;
     if (is_number) std::from_chars(digits.data(), digits.data() + digits.size(), port);
     if (port == 0 || port > UINT16_MAX)

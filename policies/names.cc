@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "supervisor/base/ascii.h"
+
 namespace policies {
 
 bool matches_pattern(std::string_view pattern, std::string_view text) {
@@ -23,16 +25,12 @@ bool matches_pattern(std::string_view pattern, std::string_view text) {
 }
 
 bool valid_name(std::string_view name) {
-  return valid_workspace_name(name) &&
-         std::none_of(name.begin(), name.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+  return valid_workspace_name(name) && std::none_of(name.begin(), name.end(), is_upper);
 }
 
 bool valid_workspace_name(std::string_view name) {
   if (name.empty() || name.size() > 64 || name[0] == '.') return false;
-  return std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
-           c == '-';
-  });
+  return std::all_of(name.begin(), name.end(), [](char c) { return is_word(c) || c == '.' || c == '-'; });
 }
 
 }  // namespace policies

@@ -6,6 +6,7 @@
 
 #include "policies/checked.h"
 #include "policies/names.h"
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
@@ -128,10 +129,8 @@ void read_admission(const Json& object, Policy& policy, Problems& problems) {
 }
 
 bool is_module_name(std::string_view name) {
-  if (name.empty() || name.size() > 64 || (name[0] >= '0' && name[0] <= '9') || name[0] == '.') return false;
-  return std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
-  });
+  if (name.empty() || name.size() > 64 || is_digit(name[0]) || name[0] == '.') return false;
+  return std::all_of(name.begin(), name.end(), [](char c) { return is_word(c) || c == '.'; });
 }
 
 void read_pool(const Json& object, Policy& policy, Problems& problems) {
@@ -257,8 +256,8 @@ void read_layers(Policy& policy, Checked& in) {
 bool is_environment_name(std::string_view name) {
   if (name.empty() || name.size() > 64) return false;
   for (char c : name)
-    if (!((c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_')) return false;
-  return !(name[0] >= '0' && name[0] <= '9');
+    if (!(is_upper(c) || is_digit(c) || c == '_')) return false;
+  return !is_digit(name[0]);
 }
 
 // Names that make a program load or run other code, and names that Warder sets.

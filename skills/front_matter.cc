@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/trimmed.h"
 
@@ -30,14 +31,13 @@ auto wrong(size_t line, std::string_view why, std::string_view hint = "see agent
 
 bool is_key(std::string_view key) {
   return !key.empty() && key.size() <= 128 && std::all_of(key.begin(), key.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("_-./").find(c) != std::string_view::npos;
+    return is_alnum(c) || std::string_view("_-./").find(c) != std::string_view::npos;
   });
 }
 
 size_t digits_at(std::string_view text, size_t at) {
   size_t end = at;
-  while (end < text.size() && text[end] >= '0' && text[end] <= '9') end++;
+  while (end < text.size() && is_digit(text[end])) end++;
   return end - at;
 }
 

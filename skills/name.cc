@@ -2,15 +2,10 @@
 
 #include <algorithm>
 
+#include "supervisor/base/ascii.h"
+
 namespace skills {
-namespace {
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
-bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
-bool is_letter(char c) { return is_lower(c) || is_upper(c); }
-
-}  // namespace
+namespace {}  // namespace
 
 Result<> check_name(std::string_view name) {
   auto wrong = [](std::string_view hint) {

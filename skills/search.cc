@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "supervisor/base/ascii.h"
+
 namespace skills {
 namespace {
 
@@ -14,9 +16,8 @@ constexpr size_t kMaxQuery = 1000;
 std::vector<std::string> words_of(std::string_view text) {
   std::vector<std::string> words(1);
   for (char c : text) {
-    const bool upper = c >= 'A' && c <= 'Z';
-    if (upper || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (c & 0x80)) {
-      words.back() += upper ? static_cast<char>(c - 'A' + 'a') : c;
+    if (is_alnum(c) || (c & 0x80)) {
+      words.back() += lower_case(c);
     } else if (!words.back().empty()) {
       words.emplace_back();
     }

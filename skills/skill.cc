@@ -7,6 +7,7 @@
 #include "skills/digest.h"
 #include "skills/front_matter.h"
 #include "skills/name.h"
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/folder.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_members.h"
@@ -181,10 +182,8 @@ std::vector<DraftFile> make_files(const Draft& draft, uint32_t version) {
 }
 
 bool is_file_name(std::string_view name) {
-  return !name.empty() && name.size() <= 128 && name[0] != '.' && std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
-           c == '-';
-  });
+  return !name.empty() && name.size() <= 128 && name[0] != '.' &&
+         std::all_of(name.begin(), name.end(), [](char c) { return is_word(c) || c == '.' || c == '-'; });
 }
 
 Result<Skill> read_skill(int directory, std::string_view slug) {

@@ -4,6 +4,7 @@
 
 #include "policies/pii/around.h"
 #include "policies/pii/validate.h"
+#include "supervisor/base/ascii.h"
 
 namespace policies {
 namespace {
@@ -45,7 +46,6 @@ bool names_no_secret(std::string_view text, PiiSpan name, PiiSpan word) {
 // Tells a secret from an ordinary word. A secret has digits, letters of both cases, or letters that form no word.
 bool is_no_word(std::string_view secret) {
   if (secret.find_first_of("0123456789") != secret.npos) return entropy(secret) >= 2.5;
-  const auto is_lower = [](char c) { return c >= 'a' && c <= 'z'; };
   const bool small = std::any_of(secret.begin(), secret.end(), is_lower);
   const bool large = std::any_of(secret.begin() + 1, secret.end(), is_upper);
   if (small && large) return entropy(secret) >= 2.5;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "supervisor/base/ascii.h"
+
 namespace policies {
 namespace {
 
@@ -62,7 +64,7 @@ std::string digits_of(std::string_view text) {
 std::string alnum_of(std::string_view text) {
   std::string all;
   for (char c : text)
-    if (is_alnum(c)) all += upper(c);
+    if (is_alnum(c)) all += upper_case(c);
   return all;
 }
 

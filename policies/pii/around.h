@@ -6,19 +6,11 @@
 #include <string_view>
 
 #include "policies/pii/shapes.h"
-
 #include "supervisor/base/ascii.h"
 
 namespace policies {
 
-inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
-inline bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
-inline bool is_letter(char c) { return is_upper(c) || (c >= 'a' && c <= 'z'); }
-inline bool is_alnum(char c) { return is_digit(c) || is_letter(c); }
-inline bool is_word(char c) { return is_alnum(c) || c == '_'; }
-inline bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 inline bool is_ascii(char c) { return static_cast<unsigned char>(c) < 0x80; }
-inline char upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; }
 
 inline std::string_view inside(std::string_view text, PiiSpan span) {
   return text.substr(span.begin, span.end - span.begin);

@@ -10,6 +10,7 @@
 
 #include "policies/pii/beginnings.h"
 #include "policies/pii/shapes.h"
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/log.h"
 
 namespace policies {
@@ -61,8 +62,6 @@ Result<std::unique_ptr<RE2>> compile_pattern(const PiiPattern& pattern) {
   if (RE2::FullMatch("", *expression)) return fail(Code::invalid, "matches the empty text");
   return expression;
 }
-
-bool is_ascii_alnum(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 // Alternation: several shapes as one expression, and each shape alone. One pass of a DFA, which cannot tell groups
 // apart, finds where any shape may begin. A second look at these few bytes finds out which shape it is.
@@ -128,7 +127,7 @@ struct Alternation {
     if (end > span.begin + kLong) return {{}, end};
     // Another shape may begin a little later. Words are skipped whole: no shape begins within a word, and so a long
     // word is not examined once for each of its letters.
-    while (next < end && is_ascii_alnum(text[next]) && is_ascii_alnum(text[next - 1])) next++;
+    while (next < end && is_alnum(text[next]) && is_alnum(text[next - 1])) next++;
     return {{}, next};
   }
 };

@@ -6,6 +6,7 @@
 #include "policies/pii/around.h"
 #include "policies/pii/national_ids.h"
 #include "policies/pii/validate.h"
+#include "supervisor/base/ascii.h"
 
 namespace policies {
 namespace {
@@ -182,7 +183,7 @@ Accepted passport(std::string_view text, PiiSpan word) {
     if (written.find_first_of(".-/(") != written.npos) return false;
     if (written.find(' ') != written.npos)  // "4510 123456", "45 10 123456", "AB 1234567"
       return (id.size() == 10 && digits == 10) || (written.find(' ') == 2 && is_upper(written[0]) && digits >= 6);
-    const bool lower = std::any_of(written.begin(), written.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+    const bool lower = std::any_of(written.begin(), written.end(), is_lower);
     return !lower && id.size() >= 6 && id.size() <= 9 && digits >= (id.size() == 9 ? 3 : 4);
   });
 }

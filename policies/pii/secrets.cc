@@ -3,6 +3,7 @@
 
 #include "policies/pii/around.h"
 #include "policies/pii/validate.h"
+#include "supervisor/base/ascii.h"
 
 namespace policies {
 namespace {
@@ -16,7 +17,7 @@ using Accepted = std::optional<PiiSpan>;
 bool is_name(std::string_view secret) {
   const auto joints = std::count(secret.begin(), secret.end(), '-');
   return secret.starts_with("sk-") && joints >= 3 &&
-         std::all_of(secret.begin(), secret.end(), [](char c) { return c == '-' || (c >= 'a' && c <= 'z'); });
+         std::all_of(secret.begin(), secret.end(), [](char c) { return c == '-' || is_lower(c); });
 }
 
 Accepted marked(std::string_view text, PiiSpan span) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/elapsed_clock.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_value.h"
@@ -22,7 +23,7 @@ constexpr uint64_t kStepsPerText = 100;  // of a WorkMeter, in addition to the b
 constexpr const char* kToken = "token";  // the type of text that only looks like a token
 static_assert(kTokenDigits.size() == 32);
 
-bool is_type(char c) { return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+bool is_type(char c) { return is_upper(c) || is_digit(c) || c == '_'; }
 
 // The end of a token that begins at `at`: "[", capitals, "_", at least kMinDigits digits, "]". 0: there is no token.
 size_t token_end(std::string_view text, size_t at) {
@@ -60,17 +61,11 @@ std::string digits_for(const PiiVault::Key& key, std::string_view type, std::str
   return digits;
 }
 
-std::string upper(std::string_view type) {
-  std::string text(type);
-  for (char& c : text) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
-  return text;
-}
-
 // Returns the same token for the same text. The token is longer if the short one stands for another text.
 Result<std::string> token_for(std::string_view type, std::string_view text, PiiVault& vault) {
   const std::string digits = digits_for(vault.key(), type, text);
   for (size_t length = kMinDigits; length <= digits.size(); length += 2) {
-    std::string token = "[" + upper(type) + "_" + digits.substr(0, length) + "]";
+    std::string token = "[" + upper_case(type) + "_" + digits.substr(0, length) + "]";
     TRY(const bool is_saved, vault.keep(token, text));
     if (is_saved) return token;
   }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "policies/pii/around.h"
+#include "supervisor/base/ascii.h"
 
 namespace policies {
 namespace {
@@ -194,8 +195,7 @@ double entropy(std::string_view text) {
 }
 
 bool is_example(std::string_view text) {
-  std::string lower;
-  for (char c : text) lower += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  const std::string lower = lower_case(text);
   for (const char* word : {"example", "xxxx", "your-", "your_", "placeholder", "redacted", "1234567890", "0123456789",
                            "abcdefghij", "0000000", "key-here", "key_here"})
     if (lower.find(word) != lower.npos) return true;
@@ -203,8 +203,7 @@ bool is_example(std::string_view text) {
 }
 
 bool is_placeholder(std::string_view text) {
-  std::string lower;
-  for (char c : text) lower += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  const std::string lower = lower_case(text);
   for (const char* word :
        {"example", "your", "changeme", "change_me", "placeholder", "dummy", "sample", "xxxx", "redacted", "insert",
         "replace", "todo", "process.env", "os.environ", "getenv", "none", "null", "undefined"})

@@ -25,8 +25,7 @@ Result<std::string> decode_percent(std::string_view text) {
 std::string encode_percent(std::string_view path) {
   std::string text;
   for (char c : path) {
-    bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                 std::string_view("-._~/").find(c) != std::string_view::npos;
+    bool plain = is_alnum(c) || std::string_view("-._~/").find(c) != std::string_view::npos;
     if (plain) {
       text += c;
     } else {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/base/trimmed.h"
 
@@ -11,13 +12,9 @@ namespace {
 constexpr size_t kLength = 55;
 constexpr size_t kMaxState = 512, kMaxMembers = 32, kMaxPart = 256;
 
-bool is_hex(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
-}
+bool is_hex_text(std::string_view text) { return std::all_of(text.begin(), text.end(), is_lower_hex); }
 
-bool is_id(std::string_view text) { return is_hex(text) && text.find_first_not_of('0') != text.npos; }
-
-bool is_lower_or_digit(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
+bool is_id(std::string_view text) { return is_hex_text(text) && text.find_first_not_of('0') != text.npos; }
 
 // "vendor" or "tenant@vendor".
 bool is_key(std::string_view text) {
@@ -43,13 +40,13 @@ std::string_view text_in(const Json& meta, const char* key) {
 
 bool TraceParent::sampled() const {
   const char low = text.back();  // a hexadecimal digit
-  return ((low <= '9' ? low - '0' : low - 'a' + 10) & 1) != 0;
+  return (hex_digit(low) & 1) != 0;
 }
 
 TraceParent parse_trace_parent(std::string_view text) {
   if (text.size() < kLength || text[2] != '-' || text[35] != '-' || text[52] != '-') return {};
   const std::string_view version = text.substr(0, 2), flags = text.substr(53, 2);
-  if (!is_hex(version) || version == "ff" || !is_hex(flags)) return {};
+  if (!is_hex_text(version) || version == "ff" || !is_hex_text(flags)) return {};
   if (!is_id(text.substr(3, 32)) || !is_id(text.substr(36, 16))) return {};
   const bool longer = text.size() > kLength;
   if (longer && (version == "00" || text[kLength] != '-')) return {};

@@ -1,7 +1,8 @@
 #include "supervisor/egress/client_hello.h"
 
-#include <algorithm>
 #include <optional>
+
+#include "supervisor/base/ascii.h"
 
 namespace egress {
 namespace {
@@ -121,9 +122,7 @@ ClientHelloReader::State ClientHelloReader::read_message() {
     const auto name = host_name_in(body);
     if (!name || has_name) return State::malformed;
     has_name = true;
-    name_ = *name;
-    std::transform(name_.begin(), name_.end(), name_.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; });
+    name_ = lower_case(*name);
   }
   return has_name ? State::found : State::no_name;
 }

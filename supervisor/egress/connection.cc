@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "policies/host_name.h"
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
@@ -108,10 +109,7 @@ Error error_of_budget(const char* rule) {
 
 bool starts_with_http(std::string_view target) {
   constexpr std::string_view kScheme = "http://";
-  return target.size() > kScheme.size() &&
-         std::equal(kScheme.begin(), kScheme.end(), target.begin(), [](char requested, char c) {
-           return requested == (c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c);
-         });
+  return target.size() > kScheme.size() && is_same_word(target.substr(0, kScheme.size()), kScheme);
 }
 
 // nullptr: the proxy may dial the address for that rule. Else: what would allow it. An address of this machine in a

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/base64.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_value.h"
@@ -17,8 +18,7 @@ constexpr std::string_view kShownInstead = "[secret]";
 std::string percent_encoded(std::string_view text) {
   std::string encoded;
   for (const char c : text) {
-    const bool is_plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                          std::string_view("-._~").find(c) != std::string_view::npos;
+    const bool is_plain = is_alnum(c) || std::string_view("-._~").find(c) != std::string_view::npos;
     if (is_plain) {
       encoded += c;
     } else {

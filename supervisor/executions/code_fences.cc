@@ -135,12 +135,11 @@ bool is_prose(std::string_view line, CodeLanguage language) {
   }
   if (plain.find_first_of(is_shell ? "$|;&<>(){}=\\\"" : "={};$\\") != plain.npos) return false;
   const char first = line[0];
-  const bool is_letter =
-      (lower_case(first) >= 'a' && lower_case(first) <= 'z') || static_cast<unsigned char>(first) >= 0x80;
+  const bool is_letter = is_letter(first) || static_cast<unsigned char>(first) >= 0x80;
   if (!is_letter) return is_marked(line);
   const std::string_view word =
       std::string_view(plain).substr(0, std::min(plain.find_first_of(" :,.!?'"), plain.size()));
-  const bool is_capital = first >= 'A' && first <= 'Z';
+  const bool is_capital = is_upper(first);
   if (!is_capital && (is_shell || has(kStatements, word))) return static_cast<unsigned char>(first) >= 0x80;
   const bool has_end = std::string_view(":.!?").find(line.back()) != std::string_view::npos ||
                        line.ends_with("\xef\xbc\x9a") || line.ends_with("\xe3\x80\x82");  // of Chinese text
@@ -219,9 +218,7 @@ FencedCode code_of(const CodeLines& lines, const std::vector<Block>& blocks) {
 }
 
 // The words that end the here-documents which begin in a line: <<EOF, <<-'EOF', << "EOF".
-bool is_in_word(char c) {
-  return (lower_case(c) >= 'a' && lower_case(c) <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
-}
+bool is_in_word(char c) { return is_word(c) || c == '-' || c == '.'; }
 
 }  // namespace
 
@@ -247,7 +244,7 @@ void HereDocuments::read(std::string_view line) {
     const size_t begin = at;
     while (at < line.size() && is_in_word(line[at])) at++;
     end.word = line.substr(begin, at - begin);
-    const bool is_number = !end.word.empty() && end.word[0] >= '0' && end.word[0] <= '9';
+    const bool is_number = !end.word.empty() && is_digit(end.word[0]);
     if (end.word.empty() || (is_number && !is_quoted)) continue;
     ends_.push_back(std::move(end));
   }

@@ -24,8 +24,6 @@ using jail::Language;
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 constexpr std::string_view kSpace = " \t\r\n";
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 // Whether a repair could find something in the code. Most code needs only this.
 bool may_need_repair(std::string_view code) {
   if (code.starts_with(kByteOrderMark)) return true;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "supervisor/base/ascii.h"
 #include "supervisor/tenants/retention_stamp.h"
 
 namespace tenants {
@@ -16,9 +17,8 @@ constexpr uint64_t kMaxLoaded = 500'000;
 }  // namespace
 
 Result<> check_execution_id(std::string_view id) {
-  auto letter_or_digit = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
-  bool good = !id.empty() && id.size() <= kMaxIdBytes && letter_or_digit(id.front()) &&
-              std::all_of(id.begin(), id.end(), [&](char c) { return letter_or_digit(c) || c == '-' || c == '_'; });
+  bool good = !id.empty() && id.size() <= kMaxIdBytes && is_lower_or_digit(id.front()) &&
+              std::all_of(id.begin(), id.end(), [](char c) { return is_lower_or_digit(c) || c == '-' || c == '_'; });
   if (good) return {};
   return fail(Code::invalid, "this is not an execution id", "use the execution_id that execute_code answered");
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "policies/names.h"
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/elapsed_clock.h"
 #include "supervisor/base/folder.h"
 #include "supervisor/base/loop.h"
@@ -26,12 +27,6 @@ constexpr char kUsed[] = "used", kWarned[] = "warned";
 
 Result<RelativePath> path_of(std::string_view name, std::string_view file) {
   return RelativePath::parse(std::string(name) + "/" + std::string(file));
-}
-
-bool differ_in_capitals_only(std::string_view a, std::string_view b) {
-  auto small = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  return a != b && std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                              [&](char left, char right) { return small(left) == small(right); });
 }
 
 // The time since note() wrote the file; nullopt when it does not exist.
@@ -116,7 +111,7 @@ Result<> NamedWorkspaces::check_room(std::string_view name, const policies::Work
   std::vector<std::string_view> reserved = {"default"};
   for (const NamedWorkspace& workspace : all) reserved.push_back(workspace.name);
   for (const std::string_view other : reserved) {
-    if (differ_in_capitals_only(name, other))
+    if (name != other && is_same_word(name, other))
       return fail(Code::invalid,
                   fmt::format("the workspace '{}' differs from '{}' only in upper and lower case", name, other),
                   "use the existing workspace, or choose another name", "workspaces");

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/folder.h"
 #include "supervisor/base/random.h"
 #include "supervisor/base/tree.h"
@@ -21,8 +22,7 @@ std::string temporary_name() { return std::string(kPrefix) + random_hex(kDigits 
 
 bool is_temporary_name(std::string_view name) {
   if (name.size() != kPrefix.size() + kDigits || !name.starts_with(kPrefix)) return false;
-  return std::all_of(name.begin() + kPrefix.size(), name.end(),
-                     [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+  return std::all_of(name.begin() + kPrefix.size(), name.end(), is_lower_hex);
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "supervisor/base/ascii.h"
+
 namespace tools {
 namespace {
 
@@ -90,10 +92,8 @@ constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
 
 std::string squeezed(std::string_view name) {
   std::string plain;
-  for (const char c : name) {
-    if (c >= 'A' && c <= 'Z') plain += static_cast<char>(c - 'A' + 'a');
-    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) plain += c;
-  }
+  for (const char c : name)
+    if (is_alnum(c)) plain += lower_case(c);
   return plain;
 }
 

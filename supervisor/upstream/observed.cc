@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/json/exact_number.h"
 #include "supervisor/base/json/json_value.h"
 
@@ -36,10 +37,8 @@ Kind kind_of(const Json& value) {
 }
 
 bool is_identifier(const std::string& name) {
-  if (name.empty() || name.size() > Shape::kMaxName || (name[0] >= '0' && name[0] <= '9')) return false;
-  return std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  });
+  if (name.empty() || name.size() > Shape::kMaxName || is_digit(name[0])) return false;
+  return std::all_of(name.begin(), name.end(), [](char c) { return is_word(c); });
 }
 
 uint32_t count_of(const Json& saved, const char* key) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/value_bytes.h"
 #include "supervisor/upstream/wrapped_result.h"
@@ -35,8 +36,7 @@ bool is_plain_scalar(std::string_view text) {
   constexpr size_t kMaxBytes = 24;
   if (text == "true" || text == "false" || text == "null") return true;
   if (text.size() > kMaxBytes) return false;
-  const size_t digits =
-      static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; }));
+  const size_t digits = static_cast<size_t>(std::count_if(text.begin(), text.end(), is_digit));
   return digits > 0 && digits <= kMaxDigits && text.find_first_not_of("-.0123456789") == text.npos;
 }
 

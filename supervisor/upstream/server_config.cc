@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/json/fields.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_file.h"
@@ -97,11 +98,7 @@ Result<> check_oauth_url(Fields& in, const ServerConfig& server) {
 // Two texts for one header: which one is sent would not be clear.
 Result<> check_authorization(Fields& in, const ServerConfig& server) {
   if (!server.oauth) return {};
-  const auto is_authorization = [](const auto& item) {
-    constexpr std::string_view kName = "authorization";
-    return std::equal(item.first.begin(), item.first.end(), kName.begin(), kName.end(),
-                      [](unsigned char a, char b) { return std::tolower(a) == b; });
-  };
+  const auto is_authorization = [](const auto& item) { return is_same_word(item.first, "authorization"); };
   for (const char* key : {"headers", "secrets"}) {
     const auto& all = key[0] == 'h' ? server.headers : server.secrets;
     if (std::any_of(all.begin(), all.end(), is_authorization))

@@ -1,17 +1,17 @@
 // Servers and their tools by name, as callers, stubs and the definitions spell them.
 #include "supervisor/upstream/upstream_servers.h"
 
+#include "supervisor/base/ascii.h"
+
 namespace upstream {
 namespace {
 
 // A name in the spelling of identifiers: small letters, digits, and '_' for all other bytes, without a '_' at the end.
 // Stubs add that '_' to keywords of a language.
 std::string spelled(std::string_view name) {
-  std::string plain(name.substr(0, 512));
-  for (char& c : plain) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9')) c = '_';
-  }
+  std::string plain = lower_case(name.substr(0, 512));
+  for (char& c : plain)
+    if (!is_alnum(c)) c = '_';
   while (plain.ends_with('_')) plain.pop_back();
   return plain;
 }

@@ -19,6 +19,8 @@ BANNED = [
     (r"getpw(?:nam|uid)(?:_r)?|getgr(?:nam|gid)(?:_r)?", "an error looks like a missing name; use base/user_lookup.h"),
     (r"bounded_work", "work on foreign data is a job of base/work.h, which has a meter"),
     (r"(?:re2::)?RE2::\w+Match", "cannot be interrupted; use policies/schema/expressions.h, or bound the text here by name"),
+    (r"is(?:alnum|alpha|digit|lower|upper|space|xdigit|punct|print)|to(?:lower|upper)",
+     "depends on the locale and knows no negative char; use base/ascii.h"),
     (r"fmt::(?:gmtime|localtime)", "of fmt/chrono.h: needs fmt's library, which the package does not link; use strftime"),
 ]
 PATTERNS = [(re.compile(rf"(?<![\w.>:])(?:::|std::)?({names})(?!\w)(?=\s*[(<{{;,\s])"), why) for names, why in BANNED]
@@ -100,6 +102,9 @@ PLANTS = [
     lint.Plant("users whose look-up errors are not seen", {
         "policies/a.cc": "if (auto* user = ::getpwnam(name)) {}\ngetgrgid_r(1, &g, b, n, &f);\ngetpwnames(1);\n"},
                ["policies/a.cc:1: getpwnam", "policies/a.cc:2: getgrgid_r"]),
+    lint.Plant("characters by locale", {
+        "skills/a.cc": "if (std::isalnum(c)) c = ::tolower(c);\nbool is_digit(char c);\nlower_case(c);\n"},
+               ["skills/a.cc:1: isalnum", "skills/a.cc:1: tolower"]),
     lint.Plant("words that only look like it", {
         "jail/a.cc": "// system(\"ls\") is what we avoid\nlog(\"uv_fs_open(\");\nbus.system(1);\nint system = 3;\n"
                      "snprintf(b, n, \"%d\", 1);\nfile_system(x);\n/* strcpy(a, b) */\n",

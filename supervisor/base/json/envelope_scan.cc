@@ -1,12 +1,14 @@
 #include "supervisor/base/json/envelope_scan.h"
 
+#include "supervisor/base/ascii.h"
+
 namespace {
 
 constexpr size_t kMaxKeyBytes = 16;  // longer than each key that the scan knows
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
-bool begins_id(char c) { return c == '"' || c == '-' || (c >= '0' && c <= '9'); }
+bool begins_id(char c) { return c == '"' || c == '-' || is_digit(c); }
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/json/exact_number.h"
 #include "supervisor/base/json/json_text.h"
 #include "supervisor/base/json/json_tree.h"
@@ -84,19 +85,12 @@ size_t ascii_run(std::string_view text, size_t at) {
   return at - start;
 }
 
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 // The code unit of a \uXXXX at `at`, or -1.
 int unicode_escape(std::string_view text, size_t at) {
   if (at + 6 > text.size() || text[at] != '\\' || text[at + 1] != 'u') return -1;
   int unit = 0;
   for (size_t i = at + 2; i < at + 6; i++) {
-    const int digit = hex_value(text[i]);
+    const int digit = hex_digit(text[i]);
     if (digit < 0) return -1;
     unit = unit * 16 + digit;
   }

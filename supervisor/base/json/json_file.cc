@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/base/json/strict_json.h"
 #include "supervisor/base/log.h"
@@ -36,19 +37,14 @@ TextPosition text_position_of(std::string_view text, size_t at) {
   return position;
 }
 
-bool is_word_byte(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.' ||
-         c == '+' || c == '-';
-}
-
-bool is_decimal_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_word_byte(char c) { return is_word(c) || c == '.' || c == '+' || c == '-'; }
 
 // -?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?
 bool is_json_number(std::string_view word) {
   size_t at = 0;
   const auto digits = [&] {
     const size_t begin = at;
-    while (at < word.size() && is_decimal_digit(word[at])) at++;
+    while (at < word.size() && is_digit(word[at])) at++;
     return at > begin;
   };
   const auto skip = [&](std::string_view any) {
@@ -218,7 +214,7 @@ class JsonFileScan {
     while (at_ < text_.size() && is_word_byte(text_[at_])) at_++;
     const std::string_view word = text_.substr(begin, at_ - begin);
     if (word == "true" || word == "false" || word == "null" || is_json_number(word)) return;
-    const bool is_numeric = is_decimal_digit(word.front()) || std::string_view("+-.").find(word.front()) != word.npos;
+    const bool is_numeric = is_digit(word.front()) || std::string_view("+-.").find(word.front()) != word.npos;
     wrong(begin, fmt::format("{} is no value of JSON", printable(word, kMaxShownKey)),
           is_numeric ? "write a decimal number, for example 7, -7 or 0.7"
                      : "write true, false, or a text in double quotes");
@@ -254,10 +250,7 @@ class JsonFileScan {
     int unit = 0;
     for (size_t i = at; i < at + 4; i++) {
       const char c = i < text_.size() ? text_[i] : ' ';
-      const int digit = is_decimal_digit(c)    ? c - '0'
-                        : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                        : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                               : -1;
+      const int digit = hex_digit(c);
       if (digit < 0) return -1;
       unit = unit * 16 + digit;
     }

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/json/exact_number.h"
 #include "supervisor/base/json/json_tree.h"
 
@@ -102,8 +103,6 @@ class StrictHandler {
   size_t exact_numbers_ = 0;
   std::optional<Error> error_;
 };
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // The end of the digits from `at` on.
 size_t end_of_digits(std::string_view text, size_t at) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/sha256.h"
 
@@ -12,11 +13,8 @@ namespace {
 
 constexpr size_t kMaxPlainToken = 64;
 
-bool is_alphanumeric(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
-
 bool is_plain_token(std::string_view token) {
-  return !token.empty() &&
-         std::all_of(token.begin(), token.end(), [](char c) { return is_alphanumeric(c) || c == '_' || c == '-'; });
+  return !token.empty() && std::all_of(token.begin(), token.end(), [](char c) { return is_word(c) || c == '-'; });
 }
 
 // Takes the first token from `rest`. Sets `more` to whether another token follows.
@@ -70,7 +68,7 @@ std::string name_token(std::string_view name) {
   if (name.empty()) return "_";
   std::string token;
   for (const char c : name) {
-    if (is_alphanumeric(c) || c == '-')
+    if (is_alnum(c) || c == '-')
       token += c;
     else
       token += fmt::format("_{:02X}", static_cast<unsigned char>(c));
@@ -80,7 +78,7 @@ std::string name_token(std::string_view name) {
 }
 
 std::optional<std::string> name_in_token(std::string_view token) {
-  const auto digit = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1; };
+  const auto digit = [](char c) { return is_lower(c) ? -1 : hex_digit(c); };
   std::string name;
   if (token == "_") return name;
   for (size_t i = 0; i < token.size(); i++) {

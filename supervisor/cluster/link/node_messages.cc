@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "policies/names.h"
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/json/fields.h"
 #include "supervisor/base/log.h"
 
@@ -24,9 +25,8 @@ Result<std::string> node_in(Fields& fields) {
 }  // namespace
 
 bool is_node_name(std::string_view name) {
-  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
-  return !name.empty() && name.size() <= kMaxNodeName && is_letter(name.front()) &&
-         std::all_of(name.begin(), name.end(), [&](char c) { return is_letter(c) || c == '-'; });
+  return !name.empty() && name.size() <= kMaxNodeName && is_lower_or_digit(name.front()) &&
+         std::all_of(name.begin(), name.end(), [](char c) { return is_lower_or_digit(c) || c == '-'; });
 }
 
 Json write_node_client(const NodeClient& client) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/json/fields.h"
 #include "supervisor/base/log.h"
 
@@ -19,7 +20,7 @@ Result<uint64_t> counted_in(Fields& fields, const char* key) {
 // The name of a fault becomes a label of metrics.
 bool is_fault(const std::string& name) {
   return !name.empty() && name.size() <= 32 &&
-         std::all_of(name.begin(), name.end(), [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; });
+         std::all_of(name.begin(), name.end(), [](char c) { return is_lower(c) || c == '_'; });
 }
 
 constexpr std::array<std::pair<const char*, uint64_t NodeNumbers::*>, 5> kOrders = {{

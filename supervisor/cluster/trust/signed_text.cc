@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_value.h"
 
@@ -12,9 +13,6 @@ namespace {
 
 constexpr int kMaxHeaderDepth = 4;
 constexpr size_t kSignatureChars = 88;
-
-bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 }  // namespace
 
@@ -50,17 +48,16 @@ Result<Json> parse_canonical(std::string_view line) {
 
 bool is_cluster_word(std::string_view name) {
   return !name.empty() && name.size() <= 32 && name[0] != '-' &&
-         std::all_of(name.begin(), name.end(), [](char c) { return is_lower(c) || is_digit(c) || c == '-'; });
+         std::all_of(name.begin(), name.end(), [](char c) { return is_lower_or_digit(c) || c == '-'; });
 }
 
 bool is_kind_word(std::string_view kind) {
   return !kind.empty() && kind.size() <= 32 && is_lower(kind[0]) &&
-         std::all_of(kind.begin(), kind.end(), [](char c) { return is_lower(c) || is_digit(c) || c == '_'; });
+         std::all_of(kind.begin(), kind.end(), [](char c) { return is_lower_or_digit(c) || c == '_'; });
 }
 
 bool is_hex(std::string_view text, size_t digits) {
-  return text.size() == digits &&
-         std::all_of(text.begin(), text.end(), [](char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); });
+  return text.size() == digits && std::all_of(text.begin(), text.end(), is_lower_hex);
 }
 
 }  // namespace cluster

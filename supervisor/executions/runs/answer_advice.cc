@@ -8,6 +8,7 @@
 
 #include "jail/execution/execution.h"
 #include "jail/execution/outcome.h"
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/text_lines.h"
 #include "supervisor/base/trimmed.h"
 
@@ -20,13 +21,11 @@ constexpr size_t kSearchedBytes = 512 << 10;  // of the code of earlier executio
 constexpr size_t kExportBytes = 64 << 10;     // the same, after each shell program that reads variables
 constexpr size_t kMaxName = 80, kErrorBytes = 4096;
 
-bool is_in_name(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$';
-}
+bool is_in_name(char c) { return is_word(c) || c == '$'; }
 
 bool is_name(std::string_view text) {
   return !text.empty() && text.size() <= kMaxName && std::all_of(text.begin(), text.end(), is_in_name) &&
-         !(text[0] >= '0' && text[0] <= '9');
+         !is_digit(text[0]);
 }
 
 std::string_view first_word(std::string_view text) {

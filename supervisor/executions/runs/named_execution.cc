@@ -11,6 +11,7 @@
 
 #include "policies/limits.h"
 #include "policies/policy_parts.h"
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/large_value.h"
 #include "supervisor/executions/runs/background.h"
@@ -43,8 +44,8 @@ std::string digest_text(std::string_view a, std::string_view b) {
 
 // "e" and 16 digits, of an execution without an id of its client; "e" and 32, of one with such an id.
 bool is_own_id(std::string_view id) {
-  const auto is_digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
-  return (id.size() == 17 || id.size() == 33) && id.front() == 'e' && std::all_of(id.begin() + 1, id.end(), is_digit);
+  return (id.size() == 17 || id.size() == 33) && id.front() == 'e' &&
+         std::all_of(id.begin() + 1, id.end(), is_lower_hex);
 }
 
 Result<std::string> chosen_id(const Json& meta) {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_members.h"
@@ -24,8 +25,8 @@ constexpr char kResumed[] =
     "\n(Some time has passed. Files in /workspace are still there, variables of earlier programs may be gone.)";
 
 bool is_session_name(const std::string& name) {
-  const bool is_plain = std::all_of(
-      name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_' || c == '.'; });
+  const bool is_plain =
+      std::all_of(name.begin(), name.end(), [](char c) { return is_word(c) || c == '-' || c == '.'; });
   return is_plain && !name.empty() && name.size() <= kMaxSessionName && name[0] != '.';
 }
 

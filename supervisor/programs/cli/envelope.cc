@@ -3,6 +3,7 @@
 #include <cstring>
 #include <vector>
 
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_value.h"
 
@@ -137,9 +138,7 @@ bool scan_params(Cursor& cursor, Envelope& envelope) {
   });
 }
 
-bool usable_id(std::string_view raw) {
-  return !raw.empty() && (raw[0] == '"' || raw[0] == '-' || (raw[0] >= '0' && raw[0] <= '9'));
-}
+bool usable_id(std::string_view raw) { return !raw.empty() && (raw[0] == '"' || raw[0] == '-' || is_digit(raw[0])); }
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/version.h"
 #include "supervisor/programs/docgen/docgen.h"
 
@@ -26,11 +27,6 @@ std::string roff(std::string_view text) {
 
 std::string bold(std::string_view text) { return "\\fB" + roff(text) + "\\fR"; }
 std::string italic(std::string_view text) { return "\\fI" + roff(text) + "\\fR"; }
-
-std::string upper(std::string text) {
-  for (char& c : text) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
-  return text;
-}
 
 std::string paragraphs(const std::string& text) {
   std::string out = roff(text);
@@ -86,7 +82,7 @@ void append_commands(std::string& out, const Description& parent) {
 
 std::string manual_page(const Description& program, const ManualText& text) {
   std::string out = ".\\\" Generated from the declarations of --help; see supervisor/programs/docgen.\n";
-  out += ".TH " + upper(program.path) + " " + std::to_string(text.section) + " \"\" \"Warder " + kWarderVersion +
+  out += ".TH " + upper_case(program.path) + " " + std::to_string(text.section) + " \"\" \"Warder " + kWarderVersion +
          "\" \"Warder\"\n";
   out += ".SH NAME\n" + roff(program.path) + " \\- " + roff(text.summary) + "\n";
   out += ".SH SYNOPSIS\n" + synopsis(program) + "\n";
@@ -95,7 +91,7 @@ std::string manual_page(const Description& program, const ManualText& text) {
   if (!program.footer.empty()) out += ".PP\n" + roff(program.footer) + "\n";
   if (!program.commands.empty()) out += ".SH COMMANDS\n";
   append_commands(out, program);
-  for (const auto& [heading, body] : text.sections) out += ".SH " + upper(heading) + "\n" + paragraphs(body);
+  for (const auto& [heading, body] : text.sections) out += ".SH " + upper_case(heading) + "\n" + paragraphs(body);
   return out;
 }
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "policies/names.h"
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/durable.h"
 #include "supervisor/base/elapsed_clock.h"
 #include "supervisor/base/fd.h"
@@ -39,7 +40,7 @@ Result<> read_time(Fields& in, const char* key, std::optional<WallTime>& into) {
 int number_at(std::string_view text, size_t at, size_t digits) {
   int number = -1;
   const char* const end = text.data() + at + digits;
-  if (text[at] < '0' || text[at] > '9') return -1;
+  if (!is_digit(text[at])) return -1;
   const auto [stopped, error] = std::from_chars(text.data() + at, end, number);
   return error == std::errc() && stopped == end ? number : -1;
 }

@@ -17,16 +17,12 @@ constexpr size_t kMaxLengthDigits = 15;  // of Content-Length
 constexpr size_t kMaxHostBytes = 255;
 constexpr size_t kMaxSizeDigits = 15;  // of a chunk's size
 
-bool is_digits(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
+bool is_digits(std::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), is_digit); }
 
 // The characters of a host name, an address and a port.
 bool is_host(std::string_view text) {
   return text.size() <= kMaxHostBytes && std::all_of(text.begin(), text.end(), [](char c) {
-           const char l = lower_case(c);
-           return (l >= 'a' && l <= 'z') || (c >= '0' && c <= '9') ||
-                  std::string_view("-._:[]").find(c) != std::string_view::npos;
+           return is_alnum(c) || std::string_view("-._:[]").find(c) != std::string_view::npos;
          });
 }
 

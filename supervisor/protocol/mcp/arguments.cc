@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/json/exact_number.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/log.h"
@@ -112,13 +113,6 @@ std::string problem_of(const Json& schema, const Json& value) {
   return {};
 }
 
-std::string in_small_letters(std::string_view text) {
-  std::string small(text);
-  for (char& c : small)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return small;
-}
-
 bool is_in_enum(const Json& schema, std::string_view word) {
   const auto allowed = schema.find("enum");
   return allowed != schema.end() && allowed->is_array() &&
@@ -146,7 +140,7 @@ std::optional<Json> list_in(const Json& schema, std::string_view text) {
 // The value that a text means; nullopt where the meaning is not certain.
 std::optional<Json> meaning_of(const Json& schema, const std::map<std::string, std::string, std::less<>>* words,
                                const std::string& text) {
-  const std::string small = in_small_letters(std::string_view(text).substr(0, kMaxWordBytes + 1));
+  const std::string small = lower_case(std::string_view(text).substr(0, kMaxWordBytes + 1));
   if (schema.contains("enum")) {
     if (small.size() > kMaxWordBytes || is_in_enum(schema, text)) return {};
     if (is_in_enum(schema, small)) return Json(small);
@@ -167,9 +161,8 @@ std::optional<Json> meaning_of(const Json& schema, const std::map<std::string, s
 std::vector<std::string> words_of(std::string_view name) {
   std::vector<std::string> words(1);
   for (const char c : name) {
-    const bool upper = c >= 'A' && c <= 'Z', letter = upper || (c >= 'a' && c <= 'z');
-    if ((!letter || upper) && !words.back().empty()) words.emplace_back();
-    if (letter) words.back() += upper ? static_cast<char>(c - 'A' + 'a') : c;
+    if (!is_lower(c) && !words.back().empty()) words.emplace_back();
+    if (is_letter(c)) words.back() += lower_case(c);
   }
   return words;
 }

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/log.h"
 
 namespace mcp {
@@ -114,7 +115,7 @@ ssize_t Connection::receive() {
 // A method of HTTP begins with a capital letter, and no JSON text does.
 bool Connection::begins_http() const {
   const std::string_view owned = input_.lines.buffered();
-  return !owned.empty() && owned.front() >= 'A' && owned.front() <= 'Z';
+  return !owned.empty() && is_upper(owned.front());
 }
 
 // The socket lives on in another descriptor, and this connection ends.

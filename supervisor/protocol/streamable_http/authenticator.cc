@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <vector>
+
+#include "supervisor/base/ascii.h"
 
 namespace streamable_http {
 namespace {
@@ -15,8 +16,7 @@ constexpr std::string_view kBearer = "bearer";
 std::string_view bearer_token(std::string_view field) {
   const size_t space = field.find(' ');
   if (space != kBearer.size() || field.size() > kMaxTokenBytes) return {};
-  const bool is_bearer = std::equal(kBearer.begin(), kBearer.end(), field.begin(),
-                                    [](char a, char b) { return a == (b >= 'A' && b <= 'Z' ? b + ('a' - 'A') : b); });
+  const bool is_bearer = is_same_word(field.substr(0, space), kBearer);
   const std::string_view token = field.substr(space + 1);
   return is_bearer && token.find_first_of(" \t,") == token.npos ? token : std::string_view();
 }

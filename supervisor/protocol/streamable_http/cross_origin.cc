@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, 5> kClientFields = {"accept", "authorizat
                                                            "traceparent"};
 
 bool may_be_sent(std::string_view name) {
-  const auto is_name = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; };
+  const auto is_name = [](char c) { return is_lower_or_digit(c) || c == '-'; };
   if (name.empty() || !std::all_of(name.begin(), name.end(), is_name)) return false;
   return name.starts_with("mcp-") || std::find(kClientFields.begin(), kClientFields.end(), name) != kClientFields.end();
 }

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/base/trimmed.h"
 #include "supervisor/protocol/credentials/stored_token.h"
@@ -34,9 +35,7 @@ bool is_json(const http::IncomingRequest& request) {
   const std::string* type = request.field("content-type");
   if (!type) return false;
   std::string_view name = trimmed(std::string_view(*type).substr(0, type->find(';')));
-  return name.size() == kJson.size() && std::equal(name.begin(), name.end(), kJson.begin(), [](char a, char b) {
-           return (a >= 'A' && a <= 'Z' ? a + ('a' - 'A') : a) == b;
-         });
+  return is_same_word(name, kJson);
 }
 
 // RFC 9728, section 3.1: with the path of the resource, and without.

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "policies/tenant_id.h"
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_value.h"
 
@@ -95,9 +96,8 @@ Result<> check_version_of_history(Database& database) {
 }
 
 Result<> check_prefix(const std::string& prefix) {
-  const bool good = std::all_of(prefix.begin(), prefix.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
-  });
+  const bool good =
+      std::all_of(prefix.begin(), prefix.end(), [](char c) { return is_lower_or_digit(c) || c == '-' || c == '_'; });
   if (!good || prefix.size() > kMaxIdBytes)
     return fail(Code::invalid, "this is not an execution id", "warder history lists them");
   if (prefix.size() < kMinIdPrefix)

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "supervisor/base/ascii.h"
+
 namespace journal {
 namespace {
 
@@ -10,10 +12,6 @@ constexpr size_t kWindow = 1024, kWindows = 16;  // bytes, and number of windows
 
 using Byte = unsigned char;
 
-bool is_lower(Byte c) { return c >= 'a' && c <= 'z'; }
-bool is_upper(Byte c) { return c >= 'A' && c <= 'Z'; }
-bool is_digit(Byte c) { return c >= '0' && c <= '9'; }
-bool is_letter(Byte c) { return is_lower(c) || is_upper(c); }
 bool is_blank(Byte c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 // The first byte of a Latin letter with a mark, U+00C0 to U+024F.
 bool begins_accent(Byte c) { return c >= 0xC3 && c <= 0xC9; }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/json/fields.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_value.h"
@@ -90,8 +91,7 @@ Result<Manifest> parse_manifest(std::string_view text) {
 std::string hash_of_manifest(std::string_view text) { return sha256_hex(text); }
 
 bool is_layer_hash(std::string_view text) {
-  return text.size() == 64 &&
-         std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+  return text.size() == 64 && std::all_of(text.begin(), text.end(), is_lower_hex);
 }
 
 }  // namespace layers

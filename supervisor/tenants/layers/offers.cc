@@ -3,15 +3,14 @@
 #include <algorithm>
 #include <set>
 
+#include "supervisor/base/ascii.h"
 #include "supervisor/tenants/layers/entry_rules.h"
 
 namespace layers {
 namespace {
 
 bool is_identifier(std::string_view name) {
-  return std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  });
+  return std::all_of(name.begin(), name.end(), [](char c) { return is_word(c); });
 }
 
 std::vector<std::string> first_of(const std::set<std::string, std::less<>>& names) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/path.h"
 #include "supervisor/tenants/proposals/commit_journal.h"
@@ -145,8 +146,7 @@ std::string_view state_name(ProposalState state) {
 }
 
 bool is_proposal_id(std::string_view id) {
-  return id.size() == 17 && id[0] == 'p' &&
-         std::all_of(id.begin() + 1, id.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+  return id.size() == 17 && id[0] == 'p' && std::all_of(id.begin() + 1, id.end(), is_lower_hex);
 }
 
 Result<> write_proposal(int staging, const ProposalRecord& record) {

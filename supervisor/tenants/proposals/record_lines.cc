@@ -7,6 +7,7 @@
 #include <array>
 #include <charconv>
 
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/durable.h"
 #include "supervisor/base/path.h"
 #include "supervisor/tenants/proposals/tree_access.h"
@@ -33,10 +34,7 @@ std::string last_line(uint64_t lines, std::string_view record) {
   return fmt::format("{} {} {}\n", kLastLine, lines, digest_text(record));
 }
 
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
+int hex_value(char c) { return is_upper(c) ? -1 : hex_digit(c); }
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/json/fields.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/log.h"
@@ -37,7 +38,7 @@ std::string type_of(const policies::PiiDetector& detector, std::string_view name
   std::string type;
   for (const char c : name) {
     if (c == ' ' && type.empty()) continue;
-    type += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c == '-' || c == ' ' ? '_' : c;
+    type += c == '-' || c == ' ' ? '_' : lower_case(c);
   }
   while (!type.empty() && type.back() == '_') type.pop_back();
   if (!detector.looks_for(type) && type.ends_with('s') && detector.looks_for(type.substr(0, type.size() - 1)))
@@ -104,10 +105,7 @@ Result<Json> sanitize_pii(policies::PiiVault& vault, const policies::PiiRules& r
   TRY(const SanitizeOrder order, read_sanitize_order(*rules.detector, arguments));
   TRY(const policies::Sanitized clean, policies::sanitize(order.text, *rules.detector, vault, meter, order.options));
   Json types = Json::array();
-  for (std::string type : clean.types) {
-    for (char& c : type) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;  // capital letters, as in tokens
-    types.push_back(std::move(type));
-  }
+  for (const std::string& type : clean.types) types.push_back(upper_case(type));  // as in tokens
   Json answer = {
       {"sanitized_text", valid_utf8(clean.text)}, {"pii_found", clean.tokens.size()}, {"pii_types", std::move(types)}};
   return answer;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/trimmed.h"
 #include "supervisor/upstream/authorization/settings.h"
 
@@ -10,8 +11,8 @@ namespace {
 
 constexpr size_t kMaxChallenge = 8 << 10, kMaxSplitScopes = 64;
 
-bool is_token_char(unsigned char c) {
-  return std::isalnum(c) || std::string_view("!#$%&'*+-.^_`|~").find(static_cast<char>(c)) != std::string_view::npos;
+bool is_token_char(char c) {
+  return is_alnum(c) || std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
 }
 
 std::string_view take_token(std::string_view& text) {
@@ -44,17 +45,12 @@ void skip(std::string_view& text, std::string_view characters) {
   text.remove_prefix(std::min(text.find_first_not_of(characters), text.size()));
 }
 
-bool equal_ignoring_case(std::string_view one, std::string_view other) {
-  return std::equal(one.begin(), one.end(), other.begin(), other.end(),
-                    [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); });
-}
-
 void note_parameter(Challenge& challenge, std::string_view name, std::string value) {
-  if (equal_ignoring_case(name, "resource_metadata"))
+  if (is_same_word(name, "resource_metadata"))
     challenge.resource_metadata = std::move(value);
-  else if (equal_ignoring_case(name, "scope"))
+  else if (is_same_word(name, "scope"))
     challenge.scopes = split_scopes(value);
-  else if (equal_ignoring_case(name, "error"))
+  else if (is_same_word(name, "error"))
     challenge.error = value.substr(0, 64);
 }
 
@@ -68,7 +64,7 @@ std::optional<Challenge> read_bearer(std::string_view text) {
     skip(rest, " \t");
     if (!rest.starts_with('=')) {  // a new scheme
       if (bearer) return bearer;
-      in_bearer = equal_ignoring_case(word, "Bearer");
+      in_bearer = is_same_word(word, "Bearer");
       if (in_bearer) bearer.emplace();
       continue;
     }

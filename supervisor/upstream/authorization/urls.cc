@@ -14,11 +14,12 @@ constexpr size_t kMaxFields = 64;
 
 void escape(std::string& to, std::string_view text) {
   constexpr char kDigits[] = "0123456789ABCDEF";
-  for (const unsigned char c : text) {
-    if (std::isalnum(c) || c == '-' || c == '.' || c == '_' || c == '~') {
-      to += static_cast<char>(c);
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (is_word(c) || c == '-' || c == '.' || c == '~') {
+      to += c;
     } else {
-      to += {'%', kDigits[c >> 4], kDigits[c & 15]};
+      to += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
     }
   }
 }

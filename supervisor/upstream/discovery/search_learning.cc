@@ -10,6 +10,7 @@
 #include <mutex>
 #include <vector>
 
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/disk_faults.h"
 #include "supervisor/base/elapsed_clock.h"
 #include "supervisor/base/log.h"
@@ -80,8 +81,7 @@ std::string SearchLearning::file_of(const std::string& name) const {
   if (name.empty()) return folder_ + "/~shared";
   std::string file = name;
   for (char& c : file) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-                       c == '-' || c == '.' || c == '/';
+    const bool plain = is_word(c) || c == '-' || c == '.' || c == '/';
     if (!plain) return {};
     if (c == '/') c = '~';
   }

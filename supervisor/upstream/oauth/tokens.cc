@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/elapsed_clock.h"
 #include "supervisor/base/json/fields.h"
 #include "supervisor/base/json/json.h"
@@ -21,20 +22,14 @@ constexpr int64_t kMaxLife = 366 * 24 * 3600;  // seconds; longer lives are shor
 
 // The characters of a bearer token in a header (RFC 6750, section 2.1).
 bool is_bearer(std::string_view text) {
-  return !text.empty() && text.size() <= kMaxToken && std::all_of(text.begin(), text.end(), [](unsigned char c) {
-    return std::isalnum(c) || std::string_view("-._~+/=").find(static_cast<char>(c)) != std::string_view::npos;
+  return !text.empty() && text.size() <= kMaxToken && std::all_of(text.begin(), text.end(), [](char c) {
+    return is_alnum(c) || std::string_view("-._~+/=").find(c) != std::string_view::npos;
   });
 }
 
 bool is_visible_text(std::string_view text) {
   return text.size() <= kMaxToken &&
          std::all_of(text.begin(), text.end(), [](unsigned char c) { return c >= ' ' && c < 0x7f; });
-}
-
-bool is_bearer_type(std::string_view type) {
-  constexpr std::string_view kBearer = "bearer";
-  return std::equal(type.begin(), type.end(), kBearer.begin(), kBearer.end(),
-                    [](unsigned char a, char b) { return std::tolower(a) == b; });
 }
 
 // The reply says why; only the fields of RFC 6749 are shown, never the body.
@@ -70,7 +65,7 @@ Result<> read_token_reply(const http::HttpReply& reply, const std::vector<std::s
   if (reply.head.status != 200) return tl::unexpected<Error>(refusal(reply, "no token"));
   const auto document = parse_json(reply.body, kReplyDepth);
   if (!document || !document->is_object()) return fail(Code::denied, "its token reply is not a JSON object");
-  if (!is_bearer_type(text_member(*document, "token_type")))
+  if (!is_same_word(text_member(*document, "token_type"), "bearer"))
     return fail(Code::denied, "its token is not of the type Bearer");
   std::string access = text_member(*document, "access_token"), refresh = text_member(*document, "refresh_token");
   if (!is_bearer(access)) return fail(Code::denied, "its token reply has no usable access_token");

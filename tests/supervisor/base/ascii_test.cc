@@ -22,6 +22,33 @@ TEST_CASE("a byte is a hexadecimal digit or not", "[ascii]") {
   CHECK(digits == 22);
 }
 
+TEST_CASE("each class has its bytes of ASCII and no others", "[ascii]") {
+  const auto members = [](auto is_member) {
+    std::string all;
+    for (int c = 0; c < 256; c++)
+      if (is_member(static_cast<char>(c))) all += static_cast<char>(c);
+    return all;
+  };
+  const std::string digits = "0123456789", upper = "ABCDEFGHIJKLMNOPQRSTUVWXYZ", lower = lower_case(upper);
+  CHECK(members(is_digit) == digits);
+  CHECK(members(is_upper) == upper);
+  CHECK(members(is_lower) == lower);
+  CHECK(members(is_letter) == upper + lower);
+  CHECK(members(is_alnum) == digits + upper + lower);
+  CHECK(members(is_word) == digits + upper + "_" + lower);
+  CHECK(members(is_lower_or_digit) == digits + lower);
+  CHECK(members(is_hex) == digits + "ABCDEFabcdef");
+  CHECK(members(is_lower_hex) == digits + "abcdef");
+  CHECK(upper_case(lower + "_9\xe4") == upper + "_9\xe4");
+}
+
+TEST_CASE("two words are the same in any case", "[ascii]") {
+  CHECK(is_same_word("Bearer", "bEARER"));
+  CHECK(is_same_word("", ""));
+  CHECK_FALSE(is_same_word("bearer", "bearer "));
+  CHECK_FALSE(is_same_word("[", "{"));
+}
+
 TEST_CASE("each path survives percent-encoding", "[percent]") {
   std::string every;
   for (int c = 0; c < 256; c++) every += static_cast<char>(c);

@@ -3,6 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "supervisor/base/ascii.h"
+
 namespace admin {
 namespace {
 
@@ -47,7 +49,7 @@ std::pair<CLI::App*, std::string> position_of(CLI::App& app, const std::string& 
 std::string positional_name(std::string_view words) {
   std::string name;
   for (const char c : words.substr(0, words.find(' ')))
-    if (c >= 'A' && c <= 'Z') name += static_cast<char>(c - 'A' + 'a');
+    if (is_upper(c)) name += lower_case(c);
   return name;
 }
 

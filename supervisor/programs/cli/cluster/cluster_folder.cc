@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/json/fields.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_file.h"
@@ -53,8 +54,7 @@ Result<> check_server(const std::string& url) {
   const size_t colon = address.rfind(':');
   if (colon == address.npos || colon == 0) return wrong();
   const std::string host = address.substr(0, colon), port = address.substr(colon + 1);
-  const bool good_port = !port.empty() && port.size() <= 5 &&
-                         std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; }) &&
+  const bool good_port = !port.empty() && port.size() <= 5 && std::all_of(port.begin(), port.end(), is_digit) &&
                          std::stoi(port) >= 1 && std::stoi(port) <= 65535;
   const bool good_host =
       host.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.:[]") ==

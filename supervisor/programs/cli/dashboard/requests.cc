@@ -5,6 +5,7 @@
 #include <chrono>
 #include <limits>
 
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/system_time.h"
 #include "supervisor/programs/cli/terminal.h"
@@ -46,8 +47,7 @@ std::optional<uint64_t> number_parameter(std::string_view query, std::string_vie
 
 // An id is a part of an object's path, so it has only the characters of ids.
 bool is_id(std::string_view id) {
-  return !id.empty() && id.size() <= 64 &&
-         std::all_of(id.begin(), id.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); });
+  return !id.empty() && id.size() <= 64 && std::all_of(id.begin(), id.end(), is_lower_or_digit);
 }
 
 // Replaces each unknown value by null. `value` has the depth of a D-Bus message.

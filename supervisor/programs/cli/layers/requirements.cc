@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/text_lines.h"
 #include "supervisor/base/trimmed.h"
@@ -12,8 +13,6 @@ namespace admin {
 namespace {
 
 constexpr std::string_view kBlanks = " \t";
-
-bool is_name_character(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
 
 std::string_view without_comment(std::string_view line) {
   for (size_t at = line.find('#'); at != line.npos; at = line.find('#', at + 1))
@@ -27,7 +26,7 @@ std::string_view fault_of(std::string_view line, bool is_continued) {
     return "it has a character outside of printable ASCII";
   if (line.find('@') != line.npos) return "it has an @: packages come from the index only";
   if (line.find_first_of("/\\$") != line.npos) return "it has a URL, a path or a variable";
-  if (!is_continued && !is_name_character(line.front()))
+  if (!is_continued && !is_alnum(line.front()))
     return line.front() == '-' ? "it is an option" : "it does not begin with the name of a package";
   bool is_first = true;
   for (std::string_view rest = line; !rest.empty(); is_first = false) {

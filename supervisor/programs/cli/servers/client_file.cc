@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/fd.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_members.h"
@@ -33,8 +34,7 @@ const Json& object_in(const Json& of, const char* key) {
 std::string allowed_name_of(const std::string& text) {
   std::string name;
   for (const char c : text.substr(0, 48)) {
-    const bool plain =
-        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+    const bool plain = is_word(c) || c == '-';
     const char next = plain ? c : '-';
     if (next == '_' && name.ends_with('_')) continue;
     if (next == '-' && name.ends_with('-')) continue;

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/json/fields.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/text_lines.h"
@@ -31,8 +32,7 @@ Result<Json> guardrails_of_variables(const std::string& text) {
     if (line.starts_with("export ")) line.remove_prefix(7);
     const size_t equals = line.find('=');
     if (!line.starts_with(kVariables) || equals == line.npos) continue;
-    std::string key(line.substr(kVariables.size(), equals - kVariables.size()));
-    for (char& c : key) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    const std::string key = lower_case(line.substr(kVariables.size(), equals - kVariables.size()));
     yaml += fmt::format("{}: {}\n", key, line.substr(equals + 1));
   }
   if (yaml.empty()) return fail(Code::invalid, "no line sets a variable GUARDRAILS_...");

@@ -35,7 +35,7 @@ void sort_by(std::vector<TopRow>& rows, Value value) {
   std::stable_sort(rows.begin(), rows.end(), [&](const TopRow& a, const TopRow& b) { return value(a) > value(b); });
 }
 
-bool is_outcome(const std::string& column) { return !column.empty() && column[0] >= 'a' && column[0] <= 'z'; }
+bool is_outcome(const std::string& column) { return !column.empty() && is_lower(column[0]); }
 
 // A value of one column; absent: not measured.
 std::optional<uint64_t> measured(const Json& columns, const Json& row, const char* name) {
