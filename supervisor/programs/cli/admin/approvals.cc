@@ -70,12 +70,15 @@ Result<int> run_approvals(const ParsedCommand& command) {
   }
   return 0;
 }
+const ProgramOfCommand kRunApprovals{"approvals", run_approvals};
 
 Result<int> run_approve(const ParsedCommand& command) {
   return decide(command, "approve", "Approve", "approved: the call is made once", "");
 }
+const ProgramOfCommand kRunApprove{"approve", run_approve};
 Result<int> run_deny(const ParsedCommand& command) {
   return decide(command, "deny", "Deny", "denied: the call is not made", command.value("reason", ""));
 }
+const ProgramOfCommand kRunDeny{"deny", run_deny};
 
 }  // namespace admin

@@ -122,5 +122,6 @@ Result<int> verify_audit_chain(const ParsedCommand& command) {
   }
   return full && (!of_heads || of_heads->lost == 0) ? 0 : 1;
 }
+const ProgramOfCommand kVerifyAuditChain{"audit verify", verify_audit_chain};
 
 }  // namespace admin

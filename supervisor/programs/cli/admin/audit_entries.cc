@@ -132,6 +132,7 @@ Result<int> list_audit(const ParsedCommand& command) {
   CHECKED(journal::each_entry(database, entries.filter, journal::EntryOrder::newest_first, take));
   return 0;
 }
+const ProgramOfCommand kListAudit{"audit list", list_audit};
 
 Result<int> export_audit(const ParsedCommand& command) {
   if (const std::string format = command.value("format", "json"); format != "json")
@@ -145,6 +146,7 @@ Result<int> export_audit(const ParsedCommand& command) {
   CHECKED(journal::each_entry(database, entries.filter, journal::EntryOrder::oldest_first, take));
   return std::fflush(stdout) == 0 && !std::ferror(stdout) ? 0 : 1;
 }
+const ProgramOfCommand kExportAudit{"audit export", export_audit};
 
 Result<int> tail_audit(const ParsedCommand& command) {
   TRY(RequestedEntries entries, read_requested_entries(command, kStandardTail));
@@ -166,5 +168,6 @@ Result<int> tail_audit(const ParsedCommand& command) {
   if (!command.has("follow")) return 0;
   return follow_entries(std::move(entries), command.json);
 }
+const ProgramOfCommand kTailAudit{"audit tail", tail_audit};
 
 }  // namespace admin

@@ -108,5 +108,6 @@ Result<int> print_audit_head(const ParsedCommand& command) {
   }
   return 0;
 }
+const ProgramOfCommand kPrintAuditHead{"audit head", print_audit_head};
 
 }  // namespace admin

@@ -166,6 +166,7 @@ Result<int> run_backup(const ParsedCommand& command) {
   cli::print_text(stdout, path + " has the state of the daemon\n");
   return 0;
 }
+const ProgramOfCommand kRunBackup{"backup", run_backup};
 
 Result<int> run_restore(const ParsedCommand& command) {
   const std::string state = without_slashes(command.value("state", kStandardState));
@@ -202,5 +203,6 @@ Result<int> run_restore(const ParsedCommand& command) {
   cli::print_text(stdout, state + " is restored" + (aside.empty() ? "" : "; the earlier state is " + aside) + "\n");
   return 0;
 }
+const ProgramOfCommand kRunRestore{"restore", run_restore};
 
 }  // namespace admin

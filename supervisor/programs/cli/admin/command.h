@@ -1,6 +1,6 @@
-// Command: one command of warder-admin. Each command has its own file; the table of all commands, with their programs,
-// is in commands.cc. `warder` reads the same table, to start warder-admin for these commands. --help, the manual page
-// and the completion of shells are made from the table (declare.h, ../../docgen/).
+// Command: one command of warder-admin. Each command has its own file; the table of all commands is in commands.cc.
+// `warder` reads the same table, to start warder-admin for these commands. --help, the manual page and the completion
+// of shells are made from the table (declare.h, ../../docgen/).
 #pragma once
 #include <string>
 #include <string_view>
@@ -58,10 +58,16 @@ enum class AfterDashes { words, command_line };
 // daemon; the daemon's refusals.
 using CommandProgram = Result<int>(const ParsedCommand& given);
 
+// ProgramOfCommand: gives a command its program. A constant in the command's file, which only warder-admin links, so
+// `warder` and docgen have the table without programs.
+class ProgramOfCommand {
+ public:
+  ProgramOfCommand(const char* name, CommandProgram* program);
+};
+
 struct Command {
-  const char* name;         // "ps", "policy check"
-  CommandProgram* program;  // nullptr in programs other than warder-admin
-  const char* words;        // "EXECUTION...", or nullptr: absent; the name says what completes it (../../docgen/)
+  const char* name;   // "ps", "policy check"
+  const char* words;  // "EXECUTION...", or nullptr: absent; the name says what completes it (../../docgen/)
   const char* words_text;
   const char* summary;
   std::vector<Flag> flags;
@@ -73,49 +79,5 @@ struct Command {
 const std::vector<Command>& commands();
 // The summary of a group of commands: "policy" for "policy check". Empty if the word is no group: "ps".
 const char* group_summary(std::string_view first_word);
-
-// The programs of the commands. Weak symbols: `warder` and docgen have the table of commands and no programs; the
-// addresses are nullptr there.
-[[gnu::weak]] CommandProgram run_ps;
-[[gnu::weak]] CommandProgram run_history;
-[[gnu::weak]] CommandProgram run_show;
-[[gnu::weak]] CommandProgram run_top;
-[[gnu::weak]] CommandProgram run_logs;
-[[gnu::weak]] CommandProgram run_kill;
-[[gnu::weak]] CommandProgram run_freeze;
-[[gnu::weak]] CommandProgram run_thaw;
-[[gnu::weak]] CommandProgram run_limit;
-[[gnu::weak]] CommandProgram run_reload;
-[[gnu::weak]] CommandProgram run_drain;
-[[gnu::weak]] CommandProgram run_log_level;
-[[gnu::weak]] CommandProgram explain_unreachable;
-[[gnu::weak]] CommandProgram run_approvals;
-[[gnu::weak]] CommandProgram run_approve;
-[[gnu::weak]] CommandProgram run_deny;
-[[gnu::weak]] CommandProgram run_diff;
-[[gnu::weak]] CommandProgram run_commit;
-[[gnu::weak]] CommandProgram run_discard;
-[[gnu::weak]] CommandProgram run_undo;
-[[gnu::weak]] CommandProgram run_stats;
-[[gnu::weak]] CommandProgram run_status;
-[[gnu::weak]] CommandProgram run_dashboard;
-[[gnu::weak]] CommandProgram run_metrics;
-[[gnu::weak]] CommandProgram run_doctor;
-[[gnu::weak]] CommandProgram run_tenants;
-[[gnu::weak]] CommandProgram export_tenant;
-[[gnu::weak]] CommandProgram remove_tenant;
-[[gnu::weak]] CommandProgram run_backup;
-[[gnu::weak]] CommandProgram run_restore;
-[[gnu::weak]] CommandProgram verify_audit_chain;
-[[gnu::weak]] CommandProgram print_audit_head;
-[[gnu::weak]] CommandProgram list_audit;
-[[gnu::weak]] CommandProgram export_audit;
-[[gnu::weak]] CommandProgram tail_audit;
-[[gnu::weak]] CommandProgram print_candidates;
-[[gnu::weak]] CommandProgram check_configuration;
-[[gnu::weak]] CommandProgram check_policies;
-[[gnu::weak]] CommandProgram import_policy;
-[[gnu::weak]] CommandProgram show_policy;
-[[gnu::weak]] CommandProgram explain_policy;
 
 }  // namespace admin

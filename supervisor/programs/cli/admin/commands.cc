@@ -1,11 +1,6 @@
 #include "supervisor/programs/cli/admin/command.h"
 
-#include "supervisor/programs/cli/cluster/commands.h"
-#include "supervisor/programs/cli/layers/commands.h"
-#include "supervisor/programs/cli/servers/commands.h"
-#include "supervisor/programs/cli/skills/commands.h"
-#include "supervisor/programs/cli/tokens/commands.h"
-#include "supervisor/programs/cli/workflows/commands.h"
+#include "supervisor/programs/cli/admin/command_rows.h"
 
 namespace admin {
 namespace {
@@ -25,7 +20,6 @@ const Flag kState{"--state", "DIR", "The state folder of the daemon; default: /v
 
 const Command kExplain{
     "policy explain",
-    explain_policy,
     nullptr,
     nullptr,
     "Show whether the policies refuse a request, which rule of which file decides, and how to change it. Each flag "
@@ -86,7 +80,6 @@ constexpr char kJournalWords[] = "A journal.db or the state folder of a daemon; 
 
 const std::vector<Command> kExecutionCommands = {
     {"ps",
-     run_ps,
      nullptr,
      nullptr,
      "List the executions that wait or run",
@@ -98,7 +91,6 @@ const std::vector<Command> kExecutionCommands = {
       {"--language", "python|javascript|typescript|shell", "Only programs in this language", Times::any},
       {"--full-ids", nullptr, "Print whole ids"}}},
     {"top",
-     run_top,
      nullptr,
      nullptr,
      "Watch the daemon, its tenants and its executions. Keys: the arrows choose an execution, Enter shows its "
@@ -111,7 +103,6 @@ const std::vector<Command> kExecutionCommands = {
       {"--tenant", "TENANT", "Show only executions of this tenant"},
       {"-b,--batch", nullptr, "Print plain text also on a terminal"}}},
     {"logs",
-     run_logs,
      "[EXECUTION]",
      kExecutionIds,
      "Print the output of an execution. With -f and without an execution, print a line when any execution starts or "
@@ -120,7 +111,6 @@ const std::vector<Command> kExecutionCommands = {
       {"--stderr", nullptr, "Print only the standard error of the execution"},
       {"--stdout", nullptr, "Print only the standard output of the execution"}}},
     {"history",
-     run_history,
      nullptr,
      nullptr,
      "List past executions, newest first. A user sees those of the own tenant, root those of all tenants. If no "
@@ -137,28 +127,24 @@ const std::vector<Command> kExecutionCommands = {
       {"-n,--limit", "N", "List at most N executions; default: 50"},
       kJournal}},
     {"show",
-     run_show,
      "EXECUTION",
      "An execution id of warder history, or its first four or more characters",
      "Print the record of an execution: its outcome, its use, the changed files, its calls of upstream "
      "tools with their approvals, and its receipt",
      {kJournal}},
     {"kill",
-     run_kill,
      "[EXECUTION...]",
      kExecutionIds,
      "End executions; their outcome is cancelled",
      {{"--tenant", "NAME", "End all executions of this tenant, after a question"},
       {"-y,--yes", nullptr, "Do not ask"}}},
     {"freeze",
-     run_freeze,
      "EXECUTION...",
      kExecutionIds,
      "Stop all processes of executions until warder thaw; their wall time stands still",
      {}},
-    {"thaw", run_thaw, "EXECUTION...", kExecutionIds, "Let frozen executions run again", {}},
+    {"thaw", "EXECUTION...", kExecutionIds, "Let frozen executions run again", {}},
     {"limit",
-     run_limit,
      "EXECUTION...",
      kExecutionIds,
      "Change limits of running executions. Only administrators may give more than the maximum of the policy",
@@ -170,7 +156,6 @@ const std::vector<Command> kExecutionCommands = {
 
 const std::vector<Command> kApprovalCommands = {
     {"approvals",
-     run_approvals,
      nullptr,
      nullptr,
      "List the calls that wait for an approval",
@@ -179,9 +164,8 @@ const std::vector<Command> kApprovalCommands = {
        "Show the arguments of this call with the personal data in the place of tokens. Only administrators may; each "
        "look is recorded in the audit chain",
        Times::any}}},
-    {"approve", run_approve, "APPROVAL...", kApprovalIds, "Approve waiting calls; each call is made once", {}},
+    {"approve", "APPROVAL...", kApprovalIds, "Approve waiting calls; each call is made once", {}},
     {"deny",
-     run_deny,
      "APPROVAL...",
      kApprovalIds,
      "Refuse waiting calls",
@@ -190,27 +174,19 @@ const std::vector<Command> kApprovalCommands = {
 
 const std::vector<Command> kProposalCommands = {
     {"diff",
-     run_diff,
      "[PROPOSAL]",
      kProposalIds,
      "Print what a staged execution wants to change, as a unified diff of at most 1 MiB. Without a proposal, list "
      "those that can be committed or undone",
      {kProposalTenant}},
     {"commit",
-     run_commit,
      "PROPOSAL [PATH...]",
      "A proposal, and files or folders of its workspace; default: all its changes",
      "Commit a proposal: its changes are made in the workspace, all or none. No file is changed if another program "
      "has changed one of the files; exit status 1 then, with their paths",
      {kProposalTenant}},
-    {"discard",
-     run_discard,
-     "PROPOSAL...",
-     kProposalIds,
-     "Delete proposals; their workspaces stay as they are",
-     {kProposalTenant}},
+    {"discard", "PROPOSAL...", kProposalIds, "Delete proposals; their workspaces stay as they are", {kProposalTenant}},
     {"undo",
-     run_undo,
      "PROPOSAL",
      kProposalIds,
      "Take the last commit of a proposal back. No file is changed if one was changed after the commit; exit "
@@ -221,7 +197,6 @@ const std::vector<Command> kProposalCommands = {
 
 const std::vector<Command> kDaemonCommands = {
     {"reload",
-     run_reload,
      nullptr,
      nullptr,
      "Read the configuration, policies and tool definitions again, and print the policies, or each problem on a line "
@@ -229,14 +204,12 @@ const std::vector<Command> kDaemonCommands = {
      "renews the last good copy. Exit status: 1 if the reload failed",
      {}},
     {"drain",
-     run_drain,
      nullptr,
      nullptr,
      "End the daemon after the calls that are under way; it takes no new ones. systemd starts it again with the next "
      "call",
      {{"-w,--wait", nullptr, "Return when the daemon has ended"}}},
     {"log-level",
-     run_log_level,
      "[LEVEL]",
      "error, warning, notice, info or debug; default: print the level",
      "Print or change how much the daemon writes into its log, until it ends",
@@ -245,7 +218,6 @@ const std::vector<Command> kDaemonCommands = {
 
 const std::vector<Command> kAuditCommands = {
     {"audit verify",
-     verify_audit_chain,
      "[FILE]",
      kJournalWords,
      "Check that no entry of the audit chain was changed, added or removed. The daemon may run meanwhile. Exit "
@@ -257,7 +229,6 @@ const std::vector<Command> kAuditCommands = {
        "log lines as text, or the output of warder audit head"}},
      DaemonCall::none},
     {"audit head",
-     print_audit_head,
      "[FILE]",
      kJournalWords,
      "Print the number of entries and the hash of the last entry of the audit chain, to be stored on another machine: "
@@ -265,14 +236,14 @@ const std::vector<Command> kAuditCommands = {
      "verify the chain",
      {},
      DaemonCall::none},
-    {"audit list", list_audit, "[FILE]", kJournalWords,
+    {"audit list", "[FILE]", kJournalWords,
      "List entries of the audit chain, newest first. The daemon may run meanwhile",
      entry_flags("At most N entries; default: 50"), DaemonCall::none},
-    {"audit export", export_audit, "[FILE]", kJournalWords,
+    {"audit export", "[FILE]", kJournalWords,
      "Print entries of the audit chain, oldest first, one JSON object a line, with its number and hash in the chain: "
      "a missing number was forgotten or filtered, see warder audit verify",
      export_flags(), DaemonCall::none},
-    {"audit tail", tail_audit, "[FILE]", kJournalWords,
+    {"audit tail", "[FILE]", kJournalWords,
      "Print the newest entries of the audit chain, oldest first, and with -f each new entry within a second. Repeats "
      "of "
      "a call have one entry for each minute, when the minute is over",
@@ -281,14 +252,12 @@ const std::vector<Command> kAuditCommands = {
 
 const std::vector<Command> kTenantCommands = {
     {"tenants",
-     run_tenants,
      nullptr,
      nullptr,
      "List the tenants: the user of the last execution, executions, sessions, the files of those that have connected "
      "since the daemon started, and their last use. A user sees its own tenant",
      {}},
     {"tenant export",
-     export_tenant,
      "NAME...",
      "The tenant, and a new file",
      "Write all data of a tenant into a new tar file: workspaces, output, sessions' logs, skills, and its records as "
@@ -296,7 +265,6 @@ const std::vector<Command> kTenantCommands = {
      {kState},
      DaemonCall::none},
     {"tenant remove",
-     remove_tenant,
      "NAME",
      "The tenant",
      "Remove a tenant with its files, output, vault and records; its entries in the audit chain stay. Refused while "
@@ -304,7 +272,6 @@ const std::vector<Command> kTenantCommands = {
      "has an execution or a session",
      {{"--yes", nullptr, "Do not ask"}, {"--force", nullptr, "End its executions and sessions"}}},
     {"backup",
-     run_backup,
      "FILE",
      "A new file",
      "Write the state folder of the daemon into a new tar file, while the daemon serves. For root",
@@ -312,7 +279,6 @@ const std::vector<Command> kTenantCommands = {
       kState},
      DaemonCall::none},
     {"restore",
-     run_restore,
      "FILE",
      "A file of warder backup",
      "Put a backup in the place of the state folder. The daemon must not run. For root",
@@ -322,15 +288,13 @@ const std::vector<Command> kTenantCommands = {
 
 const std::vector<Command> kObservationCommands = {
     {"status",
-     run_status,
      nullptr,
      nullptr,
      "Print whether the daemon serves as it is configured, and each problem: listeners and users that are missing, a "
      "failed reload, a full disk. Exit status: 1 if there is a problem, 125 if no daemon answers",
      {}},
-    {"stats", run_stats, nullptr, nullptr, "Print the counts and times of the daemon since its start", {}},
+    {"stats", nullptr, nullptr, "Print the counts and times of the daemon since its start", {}},
     {"dashboard",
-     run_dashboard,
      nullptr,
      nullptr,
      "Serve a page for a browser on this machine until Ctrl-C: plots of the last ten minutes, hour or day, tenants, "
@@ -340,14 +304,12 @@ const std::vector<Command> kObservationCommands = {
       {"--unix", "PATH", "Serve on a Unix socket that only its user can open, instead of a port"},
       {"--read-only", nullptr, "Serve a page that cannot kill, freeze or decide"}}},
     {"metrics",
-     run_metrics,
      nullptr,
      nullptr,
      "Print the daemon's metrics: OpenMetrics text, or its samples as JSON",
      {{"--from", "PATH", "The socket for metrics of warderd; default: metrics.sock beside the MCP socket"}},
      DaemonCall::none},
     {"doctor",
-     run_doctor,
      nullptr,
      nullptr,
      "Check this machine for all that warderd and its jails need, run a program if a daemon answers, and print each "
@@ -357,7 +319,6 @@ const std::vector<Command> kObservationCommands = {
 
 const std::vector<Command> kPolicyCommands = {
     {"config check",
-     check_configuration,
      "[FILE]",
      "The configuration file, with the folder FILE.d/; default: that of the daemon: /etc/warder/warderd.json, or the "
      "user's own, ~/.config/warder/warderd.json",
@@ -366,7 +327,6 @@ const std::vector<Command> kPolicyCommands = {
      {kPolicies},
      DaemonCall::none},
     {"policy check",
-     check_policies,
      nullptr,
      nullptr,
      "Read all policies as warderd does. Print each problem on its own line, and a warning for each key with a "
@@ -374,7 +334,6 @@ const std::vector<Command> kPolicyCommands = {
      {kPolicies},
      DaemonCall::none},
     {"policy import",
-     import_policy,
      "FILE",
      "A file with `guardrails`, as YAML or JSON, or a .env file with GUARDRAILS_... variables",
      "Print a policy with the guardrails of a file: enabled, strict_mode, security_checks, max_execution_time, "
@@ -382,7 +341,6 @@ const std::vector<Command> kPolicyCommands = {
      {kPolicies},
      DaemonCall::none},
     {"policy show",
-     show_policy,
      "[POLICY]",
      "The name of a policy; default: the policy of the user of this command",
      "Print a policy as it applies, with the policies that it extends, and the file of each value",
@@ -393,7 +351,6 @@ const std::vector<Command> kPolicyCommands = {
 
 const std::vector<Command> kHiddenCommands = {
     {"unreachable",
-     explain_unreachable,
      nullptr,
      nullptr,
      "Print why no daemon answers, and the remedy",
@@ -401,7 +358,6 @@ const std::vector<Command> kHiddenCommands = {
      DaemonCall::over_bus,
      CommandHelp::hidden},
     {"complete",
-     print_candidates,
      "WHAT...",
      "executions, approvals, proposals or policies; then the command line before the cursor, as one word",
      "Print the words that complete the command line",
@@ -410,32 +366,33 @@ const std::vector<Command> kHiddenCommands = {
      CommandHelp::hidden},
 };
 
-// All commands of this folder, in the order of the help.
-std::vector<Command> own_commands() {
+// All commands, in the order of the help.
+std::vector<Command> all_commands() {
   std::vector<Command> all;
-  for (const auto* group :
-       {&kExecutionCommands, &kApprovalCommands, &kProposalCommands, &kDaemonCommands, &kAuditCommands,
-        &kTenantCommands, &kObservationCommands, &kPolicyCommands, &kHiddenCommands})
-    all.insert(all.end(), group->begin(), group->end());
+  for (const auto& group :
+       {kExecutionCommands, kApprovalCommands, kProposalCommands, kDaemonCommands, kAuditCommands, kTenantCommands,
+        kObservationCommands, kPolicyCommands, kHiddenCommands, server_commands(), token_commands(), skill_commands(),
+        layer_commands(), workflow_commands(), cluster_commands()})
+    all.insert(all.end(), group.begin(), group.end());
   return all;
 }
 
 }  // namespace
 
 const std::vector<Command>& commands() {
-  static const std::vector<Command> kAll =
-      with_cluster(with_workflows(with_layers(with_skills(with_tokens(with_servers(own_commands()))))));
+  static const std::vector<Command> kAll = all_commands();
   return kAll;
 }
 
 const char* group_summary(std::string_view first_word) {
   if (first_word == "config") return "Check the configuration of warderd";
-  if (first_word == "servers") return kServersSummary;
-  if (first_word == "token") return kTokensSummary;
-  if (first_word == "cluster") return kClusterSummary;
-  if (first_word == "layer") return kLayersSummary;
-  if (first_word == "skill") return kSkillsSummary;
-  if (first_word == "workflow") return kWorkflowsSummary;
+  if (first_word == "servers")
+    return "List, add, import, test, log in to and remove upstream servers (other MCP servers)";
+  if (first_word == "token") return "Make, list and remove tokens for clients over TCP";
+  if (first_word == "cluster") return "Keys of a cluster's nodes, and the record of all nodes";
+  if (first_word == "layer") return "Build, list, check and remove package layers for jails";
+  if (first_word == "skill") return "Make a skill of the code of an execution, and show which code is used often";
+  if (first_word == "workflow") return "Check and run declared workflows, and show what they have done";
   if (first_word == "audit") return "Read and check the audit chain, the record of all calls to the daemon";
   if (first_word == "tenant") return "Export and remove tenants";
   return first_word == "policy" ? "Show the policies of this machine" : "";

@@ -113,5 +113,6 @@ Result<int> print_candidates(const ParsedCommand& command) {
     if (is_plain(word)) std::printf("%s\n", word.c_str());
   return 0;
 }
+const ProgramOfCommand kPrintCandidates{"complete", print_candidates};
 
 }  // namespace admin

@@ -39,5 +39,6 @@ Result<int> check_configuration(const ParsedCommand& command) {
   }
   return loaded.complete() ? 0 : 1;
 }
+const ProgramOfCommand kCheckConfiguration{"config check", check_configuration};
 
 }  // namespace admin

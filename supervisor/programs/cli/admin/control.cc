@@ -88,10 +88,12 @@ Result<RequestedLimits> requested_limits(const ParsedCommand& command) {
 Result<int> run_freeze(const ParsedCommand& command) {
   return act_on_executions(command, "freeze", "Freeze", "frozen", "is frozen; its wall time stands still");
 }
+const ProgramOfCommand kRunFreeze{"freeze", run_freeze};
 
 Result<int> run_thaw(const ParsedCommand& command) {
   return act_on_executions(command, "thaw", "Thaw", "thawed", "runs again");
 }
+const ProgramOfCommand kRunThaw{"thaw", run_thaw};
 
 Result<int> run_limit(const ParsedCommand& command) {
   TRY(const RequestedLimits limits, requested_limits(command));
@@ -103,5 +105,6 @@ Result<int> run_limit(const ParsedCommand& command) {
     return ActionResult{id, id + " is limited to: " + limits.displayed};
   });
 }
+const ProgramOfCommand kRunLimit{"limit", run_limit};
 
 }  // namespace admin

@@ -90,6 +90,7 @@ Result<int> run_reload(const ParsedCommand& command) {
     print_line("removed: " + joined(removed) + "; where a file is still there, warder config check says why");
   return 0;
 }
+const ProgramOfCommand kRunReload{"reload", run_reload};
 
 Result<int> run_drain(const ParsedCommand& command) {
   TRY(BusClient warderd, BusClient::connect(command.bus));
@@ -112,6 +113,7 @@ Result<int> run_drain(const ParsedCommand& command) {
   if (command.json) print_json({{"draining", true}, {"executions", remaining}, {"ended", waits}});
   return 0;
 }
+const ProgramOfCommand kRunDrain{"drain", run_drain};
 
 Result<int> run_log_level(const ParsedCommand& command) {
   constexpr char kLogPath[] = "/org/freedesktop/LogControl1", kLogControl[] = "org.freedesktop.LogControl1";
@@ -135,5 +137,6 @@ Result<int> run_log_level(const ParsedCommand& command) {
   }
   return 0;
 }
+const ProgramOfCommand kRunLogLevel{"log-level", run_log_level};
 
 }  // namespace admin

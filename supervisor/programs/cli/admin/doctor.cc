@@ -80,5 +80,6 @@ Result<int> run_doctor(const ParsedCommand& command) {
   }
   return bad > 0 ? 1 : 0;
 }
+const ProgramOfCommand kRunDoctor{"doctor", run_doctor};
 
 }  // namespace admin

@@ -162,6 +162,7 @@ Result<int> run_history(const ParsedCommand& command) {
   for (const auto& line : history_table(visible, terminal_width())) std::printf("%s\n", line.c_str());
   return 0;
 }
+const ProgramOfCommand kRunHistory{"history", run_history};
 
 Result<int> run_show(const ParsedCommand& command) {
   TRY(HistorySource source, open_source(command));
@@ -184,5 +185,6 @@ Result<int> run_show(const ParsedCommand& command) {
   }
   return 0;
 }
+const ProgramOfCommand kRunShow{"show", run_show};
 
 }  // namespace admin

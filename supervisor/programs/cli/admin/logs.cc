@@ -128,5 +128,6 @@ Result<int> run_logs(const ParsedCommand& command) {
   CHECKED(warderd.follow(print));
   return 0;
 }
+const ProgramOfCommand kRunLogs{"logs", run_logs};
 
 }  // namespace admin

@@ -2,6 +2,8 @@
 // linked statically and libsystemd is not. `warder ps` starts it, so no user needs to call it.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <map>
+#include <string_view>
 
 #include "supervisor/base/version.h"
 #include "supervisor/programs/cli/admin/command.h"
@@ -21,13 +23,22 @@ int complain(const std::string& command, const Error& error) {
   return error.code == Code::unavailable ? kExitUnavailable : kExitError;
 }
 
+std::map<std::string_view, admin::CommandProgram*>& programs() {
+  static std::map<std::string_view, admin::CommandProgram*> all;
+  return all;
+}
+
 Result<int> run(const std::string& command, const admin::ParsedCommand& parsed_command) {
-  for (const auto& item : admin::commands())
-    if (item.name == command && item.program) return item.program(parsed_command);
-  return fail(Code::internal, "this command has no function");
+  const auto program = programs().find(command);
+  if (program == programs().end()) return fail(Code::internal, "this command has no function");
+  return program->second(parsed_command);
 }
 
 }  // namespace
+
+admin::ProgramOfCommand::ProgramOfCommand(const char* name, CommandProgram* program) {
+  programs().emplace(name, program);
+}
 
 int main(int argc, char** argv) {
   CLI::App app("Administers warderd.", "warder");

@@ -106,5 +106,6 @@ Result<int> run_metrics(const ParsedCommand& command) {
   print_json(samples);
   return 0;
 }
+const ProgramOfCommand kRunMetrics{"metrics", run_metrics};
 
 }  // namespace admin

@@ -168,6 +168,7 @@ Result<int> run_diff(const ParsedCommand& command) {
   print_notes(details);
   return 0;
 }
+const ProgramOfCommand kRunDiff{"diff", run_diff};
 
 Result<int> run_commit(const ParsedCommand& command) {
   TRY(const BusClient warderd, BusClient::connect(command.bus));
@@ -185,6 +186,7 @@ Result<int> run_commit(const ParsedCommand& command) {
                           "  run the program again, or commit other files of it: warder commit " + which.id +
                           " PATH...; warder diff " + which.id + " shows them\n");
 }
+const ProgramOfCommand kRunCommit{"commit", run_commit};
 
 Result<int> run_undo(const ParsedCommand& command) {
   TRY(const BusClient warderd, BusClient::connect(command.bus));
@@ -197,6 +199,7 @@ Result<int> run_undo(const ParsedCommand& command) {
                       conflict_text("undo", "undone", which.id, result) +
                           "  put these files back as the commit left them, then undo again\n");
 }
+const ProgramOfCommand kRunUndo{"undo", run_undo};
 
 Result<int> run_discard(const ParsedCommand& command) {
   TRY(const BusClient warderd, BusClient::connect(command.bus));
@@ -210,5 +213,6 @@ Result<int> run_discard(const ParsedCommand& command) {
     return ActionResult{which.id, which.id + " is discarded: its files are deleted, the workspace is as it was"};
   });
 }
+const ProgramOfCommand kRunDiscard{"discard", run_discard};
 
 }  // namespace admin

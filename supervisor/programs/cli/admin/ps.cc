@@ -115,6 +115,7 @@ Result<int> run_ps(const ParsedCommand& command) {
   for (const auto& line : executions_table(visible, terminal_width(), id_length)) std::printf("%s\n", line.c_str());
   return 0;
 }
+const ProgramOfCommand kRunPs{"ps", run_ps};
 
 Result<int> run_kill(const ParsedCommand& command) {
   TRY(BusClient warderd, BusClient::connect(command.bus));
@@ -125,5 +126,6 @@ Result<int> run_kill(const ParsedCommand& command) {
     return ActionResult{id, id + " is ended, outcome cancelled"};
   });
 }
+const ProgramOfCommand kRunKill{"kill", run_kill};
 
 }  // namespace admin

@@ -68,5 +68,6 @@ Result<int> run_stats(const ParsedCommand& command) {
   if (const auto problem = text(all, "DiskProblem"); !problem.empty()) row("disk", problem);
   return 0;
 }
+const ProgramOfCommand kRunStats{"stats", run_stats};
 
 }  // namespace admin

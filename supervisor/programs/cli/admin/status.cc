@@ -45,5 +45,6 @@ Result<int> run_status(const ParsedCommand& command) {
   if (!is_good) line("remedies: warder doctor");
   return is_good ? 0 : 1;
 }
+const ProgramOfCommand kRunStatus{"status", run_status};
 
 }  // namespace admin

@@ -99,5 +99,6 @@ Result<int> export_tenant(const ParsedCommand& command) {
   cli::print_text(stdout, path + " has the data of tenant '" + tenant + "', without its vault\n");
   return 0;
 }
+const ProgramOfCommand kExportTenant{"tenant export", export_tenant};
 
 }  // namespace admin

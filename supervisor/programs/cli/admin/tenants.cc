@@ -59,6 +59,7 @@ Result<int> run_tenants(const ParsedCommand& command) {
   for (const auto& line : table(columns, lines, terminal_width())) std::printf("%s\n", line.c_str());
   return 0;
 }
+const ProgramOfCommand kRunTenants{"tenants", run_tenants};
 
 Result<int> remove_tenant(const ParsedCommand& command) {
   const std::string& name = command.words.front();
@@ -72,5 +73,6 @@ Result<int> remove_tenant(const ParsedCommand& command) {
   }
   return 0;
 }
+const ProgramOfCommand kRemoveTenant{"tenant remove", remove_tenant};
 
 }  // namespace admin

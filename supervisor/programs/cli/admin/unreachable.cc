@@ -14,5 +14,6 @@ Result<int> explain_unreachable(const ParsedCommand& command) {
     std::printf("%s\n%s\n", error->what.c_str(), error->hint.c_str());
   return 0;
 }
+const ProgramOfCommand kExplainUnreachable{"unreachable", explain_unreachable};
 
 }  // namespace admin

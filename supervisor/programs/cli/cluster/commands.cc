@@ -1,10 +1,8 @@
-#include "supervisor/programs/cli/cluster/commands.h"
-
-#include <iterator>
+#include "supervisor/programs/cli/admin/command_rows.h"
 
 namespace admin {
 
-std::vector<Command> with_cluster(std::vector<Command> commands) {
+std::vector<Command> cluster_commands() {
   static const Flag kFolder{"--folder", "DIR", "Folder of the cluster's files; default: /etc/warder/cluster"};
   static const Flag kAuthority{"--authority", "FILE",
                                "The private key of the authority; default: authority.key in the folder"};
@@ -14,9 +12,8 @@ std::vector<Command> with_cluster(std::vector<Command> commands) {
                             "tls://localhost:4222",
                             Times::any};
   static const Flag kLabel{"--label", "NAME=VALUE", "A label of this node, for placement", Times::any};
-  const Command own[] = {
+  return {
       {"cluster init",
-       init_cluster,
        nullptr,
        nullptr,
        "Make a cluster with this machine as its first node: the authority's key, this node's keys, the trust record, "
@@ -29,7 +26,6 @@ std::vector<Command> with_cluster(std::vector<Command> commands) {
         kFolder},
        DaemonCall::none},
       {"cluster join",
-       join_cluster,
        nullptr,
        nullptr,
        "Make this machine's keys for a cluster, and print a request: one line without a secret, for `warder cluster "
@@ -37,7 +33,6 @@ std::vector<Command> with_cluster(std::vector<Command> commands) {
        {{"--cluster", "CLUSTER", "The name of the cluster"}, kNode, kServer, kLabel, kFolder},
        DaemonCall::none},
       {"cluster add",
-       add_cluster_node,
        "REQUEST",
        "The line that `warder cluster join` or `rotate node` printed",
        "Sign a trust record with one more node, or with a node's new keys, and write the users of nats-server again",
@@ -48,14 +43,12 @@ std::vector<Command> with_cluster(std::vector<Command> commands) {
         kFolder},
        DaemonCall::none},
       {"cluster remove",
-       remove_cluster_node,
        "NODE",
        "The name of the node",
        "Sign a trust record without a node: the other nodes refuse its messages as soon as they have the record",
        {kAuthority, kFolder},
        DaemonCall::none},
       {"cluster rotate",
-       rotate_cluster_key,
        "WHAT",
        "node: new keys of this node; authority: a new key of the authority",
        "Change a key. `node` prints a request for `warder cluster add`, signed by the old and the new key; called "
@@ -64,7 +57,6 @@ std::vector<Command> with_cluster(std::vector<Command> commands) {
        {kAuthority, kFolder},
        DaemonCall::none},
       {"cluster sign",
-       sign_cluster_rule,
        "NAME",
        "The name of the policy, of the skill's folder, or of the server that the definitions are of",
        "Sign a policy for all nodes, in policy-NAME.rule, tool definitions, in catalog-NAME.rule, or a skill for all "
@@ -79,7 +71,6 @@ std::vector<Command> with_cluster(std::vector<Command> commands) {
         kFolder},
        DaemonCall::none},
       {"cluster show",
-       show_cluster,
        nullptr,
        nullptr,
        "Print the trust record: nodes, their public keys, the accounts that they may act for; and whether the keys on "
@@ -87,7 +78,6 @@ std::vector<Command> with_cluster(std::vector<Command> commands) {
        {kAuthority, kFolder},
        DaemonCall::none},
       {"nodes",
-       run_nodes,
        nullptr,
        nullptr,
        "List the nodes of the cluster, as the daemon of this machine knows them: state, labels, executions that run "
@@ -95,35 +85,29 @@ std::vector<Command> with_cluster(std::vector<Command> commands) {
        "may run, homes of workspaces, version, and when each was last heard",
        {}},
       {"nodes move",
-       run_nodes_move,
        "WORKSPACE [NODE...]",
        "ACCOUNT or ACCOUNT/WORKSPACE with its home on this machine, and the node to move to; without it, one is chosen",
        "Make another node the home of a shared workspace: its files, sessions' logs, skills, stored results and "
        "workflows go there. Requests wait meanwhile; sessions end",
        {}},
       {"nodes drain",
-       run_nodes_drain,
        "[NODE]",
        "The name of this machine's node",
        "Give this node no new homes, also after a restart, and move its homes to other nodes, one after the other. "
        "Fails if a home stays, and says why",
        {{"--park", "FOLDER", "Write each home as a file into this folder, and do not move it"}}},
       {"nodes undrain",
-       run_nodes_undrain,
        "[NODE]",
        "The name of this machine's node",
        "End the drain of this node: it gets new homes again. Homes that moved stay where they are",
        {}},
       {"nodes restore",
-       run_nodes_restore,
        "FILE",
        "A file of a parked home, which `warder nodes drain` wrote",
        "Make this node the home of a parked workspace, as it was when the file was written, if its home is gone: its "
        "lease must have ended, for which the command waits 35 s",
        {}},
   };
-  commands.insert(commands.end(), std::begin(own), std::end(own));
-  return commands;
 }
 
 }  // namespace admin

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "supervisor/programs/cli/admin/bus_client.h"
+#include "supervisor/programs/cli/admin/command.h"
 #include "supervisor/programs/cli/admin/text.h"
-#include "supervisor/programs/cli/cluster/commands.h"
 #include "supervisor/programs/cli/terminal.h"
 
 namespace admin {
@@ -103,6 +103,7 @@ Result<int> run_nodes_drain(const ParsedCommand& command) {
                                         drained.stay, drained.stay == 1 ? "stays" : "stay"));
   return drained.stay == 0 ? 0 : 1;
 }
+const ProgramOfCommand kRunNodesDrain{"nodes drain", run_nodes_drain};
 
 Result<int> run_nodes_undrain(const ParsedCommand& command) {
   std::string self;
@@ -115,6 +116,7 @@ Result<int> run_nodes_undrain(const ParsedCommand& command) {
     cli::print_text(stdout, fmt::format("{} gets new homes again; it has {}\n", self, homes.size()));
   return 0;
 }
+const ProgramOfCommand kRunNodesUndrain{"nodes undrain", run_nodes_undrain};
 
 Result<int> run_nodes_move(const ParsedCommand& command) {
   if (command.words.size() > 2)
@@ -131,6 +133,7 @@ Result<int> run_nodes_move(const ParsedCommand& command) {
     cli::print_text(stdout, fmt::format("{}: moved to {}\n", workspace, text(moved)));
   return 0;
 }
+const ProgramOfCommand kRunNodesMove{"nodes move", run_nodes_move};
 
 Result<int> run_nodes_restore(const ParsedCommand& command) {
   std::string self;
@@ -151,5 +154,6 @@ Result<int> run_nodes_restore(const ParsedCommand& command) {
                                         node, usec_text(age_usec)));
   return 0;
 }
+const ProgramOfCommand kRunNodesRestore{"nodes restore", run_nodes_restore};
 
 }  // namespace admin

@@ -7,10 +7,10 @@
 #include "policies/names.h"
 #include "supervisor/base/log.h"
 #include "supervisor/cluster/trust/join_request.h"
+#include "supervisor/programs/cli/admin/command.h"
 #include "supervisor/programs/cli/admin/text.h"
 #include "supervisor/programs/cli/admin/values.h"
 #include "supervisor/programs/cli/cluster/cluster_folder.h"
-#include "supervisor/programs/cli/cluster/commands.h"
 #include "supervisor/programs/cli/terminal.h"
 
 namespace admin {
@@ -123,6 +123,7 @@ Result<int> add_cluster_node(const ParsedCommand& command) {
                  record.serial);
   return 0;
 }
+const ProgramOfCommand kAddClusterNode{"cluster add", add_cluster_node};
 
 Result<int> remove_cluster_node(const ParsedCommand& command) {
   const std::string& name = command.words.front();
@@ -143,6 +144,7 @@ Result<int> remove_cluster_node(const ParsedCommand& command) {
     say_next_steps(folder, name + ": removed", record.serial);
   return 0;
 }
+const ProgramOfCommand kRemoveClusterNode{"cluster remove", remove_cluster_node};
 
 Result<int> show_cluster(const ParsedCommand& command) {
   TRY(const ClusterFolder folder, ClusterFolder::open_to_read(command));
@@ -175,5 +177,6 @@ Result<int> show_cluster(const ParsedCommand& command) {
   for (const auto& line : table(columns, lines, terminal_width())) cli::print_text(stdout, line + "\n");
   return 0;
 }
+const ProgramOfCommand kShowCluster{"cluster show", show_cluster};
 
 }  // namespace admin

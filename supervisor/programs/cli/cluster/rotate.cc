@@ -7,9 +7,9 @@
 #include "supervisor/base/log.h"
 #include "supervisor/cluster/trust/join_request.h"
 #include "supervisor/cluster/trust/private_file.h"
+#include "supervisor/programs/cli/admin/command.h"
 #include "supervisor/programs/cli/admin/values.h"
 #include "supervisor/programs/cli/cluster/cluster_folder.h"
-#include "supervisor/programs/cli/cluster/commands.h"
 #include "supervisor/programs/cli/terminal.h"
 
 namespace admin {
@@ -130,5 +130,6 @@ Result<int> rotate_cluster_key(const ParsedCommand& command) {
   return fail(Code::invalid, fmt::format("'{}' is neither node nor authority", printable(subject, 64)),
               "warder cluster rotate node, or warder cluster rotate authority");
 }
+const ProgramOfCommand kRotateClusterKey{"cluster rotate", rotate_cluster_key};
 
 }  // namespace admin

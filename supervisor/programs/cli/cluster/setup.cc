@@ -6,9 +6,9 @@
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/cluster/trust/join_request.h"
 #include "supervisor/cluster/trust/nats_config.h"
+#include "supervisor/programs/cli/admin/command.h"
 #include "supervisor/programs/cli/admin/values.h"
 #include "supervisor/programs/cli/cluster/cluster_folder.h"
-#include "supervisor/programs/cli/cluster/commands.h"
 #include "supervisor/programs/cli/terminal.h"
 
 namespace admin {
@@ -138,6 +138,7 @@ Result<int> init_cluster(const ParsedCommand& command) {
           folder.file("tls/")));
   return 0;
 }
+const ProgramOfCommand kInitCluster{"cluster init", init_cluster};
 
 Result<int> join_cluster(const ParsedCommand& command) {
   NodeNames names;
@@ -156,5 +157,6 @@ Result<int> join_cluster(const ParsedCommand& command) {
   }
   return print_request(folder, names, command, true);
 }
+const ProgramOfCommand kJoinCluster{"cluster join", join_cluster};
 
 }  // namespace admin

@@ -11,9 +11,9 @@
 #include "supervisor/base/log.h"
 #include "supervisor/cluster/trust/private_file.h"
 #include "supervisor/cluster/trust/rule_store.h"
+#include "supervisor/programs/cli/admin/command.h"
 #include "supervisor/programs/cli/admin/values.h"
 #include "supervisor/programs/cli/cluster/cluster_folder.h"
-#include "supervisor/programs/cli/cluster/commands.h"
 #include "supervisor/programs/cli/terminal.h"
 
 namespace admin {
@@ -116,5 +116,6 @@ Result<int> sign_cluster_rule(const ParsedCommand& command) {
                                       rule.serial > 1 ? ", in place of an older rule" : ""));
   return 0;
 }
+const ProgramOfCommand kSignClusterRule{"cluster sign", sign_cluster_rule};
 
 }  // namespace admin

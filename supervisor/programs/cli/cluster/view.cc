@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include "supervisor/programs/cli/admin/bus_client.h"
+#include "supervisor/programs/cli/admin/command.h"
 #include "supervisor/programs/cli/admin/text.h"
-#include "supervisor/programs/cli/cluster/commands.h"
 #include "supervisor/programs/cli/terminal.h"
 
 namespace admin {
@@ -86,5 +86,6 @@ Result<int> run_nodes(const ParsedCommand& command) {
                                         text(own, "Self")));
   return 0;
 }
+const ProgramOfCommand kRunNodes{"nodes", run_nodes};
 
 }  // namespace admin

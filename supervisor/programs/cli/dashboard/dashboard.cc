@@ -143,5 +143,6 @@ Result<int> run_dashboard(const ParsedCommand& command) {
   if (!position.file.empty()) ::unlink(position.file.c_str());
   return 0;
 }
+const ProgramOfCommand kRunDashboard{"dashboard", run_dashboard};
 
 }  // namespace admin

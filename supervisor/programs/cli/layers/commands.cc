@@ -1,15 +1,12 @@
-#include "supervisor/programs/cli/layers/commands.h"
-
-#include <iterator>
+#include "supervisor/programs/cli/admin/command_rows.h"
 
 namespace admin {
 
-std::vector<Command> with_layers(std::vector<Command> commands) {
+std::vector<Command> layer_commands() {
   static const Flag kLayerState{"--state", "DIR", "The state folder of the daemon; default: /var/lib/warder"};
   static const char* const kLayerNames = "Names of layers, as warder layer list prints them";
-  const Command own[] = {
+  return {
       {"layer build",
-       build_layer,
        "NAME",
        "The name of the layer: 1 to 64 of a-z, 0-9, '-', '_' and '.'",
        "Build a package layer, which policies name with the key \"layers\": a read-only tree of packages in /usr of "
@@ -29,29 +26,24 @@ std::vector<Command> with_layers(std::vector<Command> commands) {
         kLayerState},
        DaemonCall::none},
       {"layer list",
-       list_layers,
        nullptr,
        nullptr,
        "List the layers of this machine: name, version, size, contents",
        {kLayerState},
        DaemonCall::none},
       {"layer verify",
-       verify_layers,
        "[NAME...]",
        kLayerNames,
        "Read all files of layers, and compare them with the build. Exit status: 1 if one was changed",
        {kLayerState},
        DaemonCall::none},
       {"layer remove",
-       remove_layers,
        "NAME...",
        kLayerNames,
        "Remove layers. One that a running daemon's policy names, or that a jail still has, stays. For root",
        {kLayerState},
        DaemonCall::none},
   };
-  commands.insert(commands.end(), std::begin(own), std::end(own));
-  return commands;
 }
 
 }  // namespace admin

@@ -7,9 +7,9 @@
 #include <ctime>
 
 #include "supervisor/base/json/json_value.h"
+#include "supervisor/programs/cli/admin/command.h"
 #include "supervisor/programs/cli/admin/text.h"
 #include "supervisor/programs/cli/admin/values.h"
-#include "supervisor/programs/cli/layers/commands.h"
 #include "supervisor/programs/cli/layers/layer_build.h"
 #include "supervisor/programs/cli/terminal.h"
 #include "supervisor/tenants/layers/layer_lookup.h"
@@ -119,6 +119,7 @@ Result<int> build_layer(const ParsedCommand& command) {
                                 layer.name));
   return 0;
 }
+const ProgramOfCommand kBuildLayer{"layer build", build_layer};
 
 Result<int> list_layers(const ParsedCommand& command) {
   std::vector<NamedLayer> all;
@@ -146,6 +147,7 @@ Result<int> list_layers(const ParsedCommand& command) {
   for (const auto& line : table(columns, lines, terminal_width())) cli::print_text(stdout, line + "\n");
   return 0;
 }
+const ProgramOfCommand kListLayers{"layer list", list_layers};
 
 Result<int> verify_layers(const ParsedCommand& command) {
   TRY(const LayerStore store, LayerStore::open(folder_of(command)));
@@ -169,6 +171,7 @@ Result<int> verify_layers(const ParsedCommand& command) {
   if (command.json) print_json(report);
   return is_good ? 0 : 1;
 }
+const ProgramOfCommand kVerifyLayers{"layer verify", verify_layers};
 
 Result<int> remove_layers(const ParsedCommand& command) {
   TRY(LayerStore store, LayerStore::open_to_change(folder_of(command)));
@@ -182,5 +185,6 @@ Result<int> remove_layers(const ParsedCommand& command) {
   if (command.json) print_json(report);
   return 0;
 }
+const ProgramOfCommand kRemoveLayers{"layer remove", remove_layers};
 
 }  // namespace admin

@@ -9,8 +9,8 @@
 
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_value.h"
+#include "supervisor/programs/cli/admin/command.h"
 #include "supervisor/programs/cli/servers/call_advice.h"
-#include "supervisor/programs/cli/servers/commands.h"
 #include "supervisor/programs/cli/servers/network.h"
 #include "supervisor/programs/cli/servers/program_lookup.h"
 #include "supervisor/programs/cli/servers/start_problem.h"
@@ -271,6 +271,7 @@ Result<int> add_server(const ParsedCommand& command) {
   if (remote && !command.has("open-network")) cli::print_text(stderr, network_advice(text(entry, "url")));
   return report_added(command, added);
 }
+const ProgramOfCommand kAddServer{"servers add", add_server};
 
 Result<int> remove_server(const ParsedCommand& command) {
   Json report = Json::array();
@@ -309,5 +310,6 @@ Result<int> remove_server(const ParsedCommand& command) {
   if (command.json) print_json(report);
   return 0;
 }
+const ProgramOfCommand kRemoveServer{"servers remove", remove_server};
 
 }  // namespace admin

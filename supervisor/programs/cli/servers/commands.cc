@@ -1,6 +1,4 @@
-#include "supervisor/programs/cli/servers/commands.h"
-
-#include <iterator>
+#include "supervisor/programs/cli/admin/command_rows.h"
 
 namespace admin {
 namespace {
@@ -31,17 +29,15 @@ const Flag kYes{"-y,--yes", nullptr, "Do not ask"};
 
 }  // namespace
 
-std::vector<Command> with_servers(std::vector<Command> commands) {
-  const Command own[] = {
+std::vector<Command> server_commands() {
+  return {
       {"servers list",
-       list_servers,
        nullptr,
        nullptr,
        "List the upstream servers: where each one runs, its state, its tools, its last problem. Without a daemon, as "
        "the configuration has them",
        {kConfig, kPolicyFolders}},
       {"servers add",
-       add_server,
        "NAME...",
        "A new name; then `--` and the command with its arguments, or the URL of a server that speaks Streamable HTTP",
        "Add an upstream server: check it, write a file of warderd.json.d/, reload the daemon, start the server, and "
@@ -65,13 +61,11 @@ std::vector<Command> with_servers(std::vector<Command> commands) {
        CommandHelp::listed,
        AfterDashes::command_line},
       {"servers remove",
-       remove_server,
        "SERVER...",
        "Names of servers that `warder servers` added",
        "Remove upstream servers, and the rules that were written for them. Running calls are finished",
        {kPolicyFolders, kConfig}},
       {"servers test",
-       run_server_test,
        "SERVER...",
        "Names of servers",
        "Start upstream servers as their next call would, and print their tools, or why they do not start. Exit status: "
@@ -83,7 +77,6 @@ std::vector<Command> with_servers(std::vector<Command> commands) {
         kPolicyFolders,
         kConfig}},
       {"servers login",
-       login_to_server,
        "SERVER",
        "The name of a server whose configuration has `oauth` with the grant authorization_code",
        "Log in to an upstream server: print the URL for a browser, wait for the browser's redirect at a port of this "
@@ -94,7 +87,6 @@ std::vector<Command> with_servers(std::vector<Command> commands) {
         {"--paste", nullptr, "The browser runs on another machine: ask for the address of its last page"},
         {"--no-browser", nullptr, "Only print the URL, and start no browser"}}},
       {"servers logout",
-       log_out_of_server,
        "SERVER...",
        "Names of servers",
        "Delete the tokens of a login, and revoke them at the authorization server. If that fails, the reason is "
@@ -102,7 +94,6 @@ std::vector<Command> with_servers(std::vector<Command> commands) {
        "remove the access there",
        {kLoginTenant}},
       {"servers import",
-       import_servers,
        "FILE",
        "The configuration of an MCP client: ~/.claude.json, claude_desktop_config.json, mcp.json of Cursor or VS Code",
        "Add the servers of an MCP client's configuration. First print what would be added, what cannot work in a jail, "
@@ -115,7 +106,6 @@ std::vector<Command> with_servers(std::vector<Command> commands) {
         kNoTest,
         kConfig}},
       {"servers install",
-       install_server,
        "SOURCE...",
        "npm:PACKAGE[@VERSION], a FILE.tgz, or a folder; then `--` and the arguments of the server",
        "Copy a server's program into /usr/local/lib/warder/servers, where jails see it, and add it. npm fetches the "
@@ -139,8 +129,6 @@ std::vector<Command> with_servers(std::vector<Command> commands) {
        CommandHelp::listed,
        AfterDashes::command_line},
   };
-  commands.insert(commands.end(), std::begin(own), std::end(own));
-  return commands;
 }
 
 }  // namespace admin

@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "supervisor/base/json/json.h"
+#include "supervisor/programs/cli/admin/command.h"
 #include "supervisor/programs/cli/indented_json.h"
 #include "supervisor/programs/cli/servers/add.h"
 #include "supervisor/programs/cli/servers/client_file.h"
-#include "supervisor/programs/cli/servers/commands.h"
 #include "supervisor/programs/cli/socket.h"
 #include "supervisor/programs/cli/terminal.h"
 
@@ -147,5 +147,6 @@ Result<int> import_servers(const ParsedCommand& command) {
   }
   return status;
 }
+const ProgramOfCommand kImportServers{"servers import", import_servers};
 
 }  // namespace admin

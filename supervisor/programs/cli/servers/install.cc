@@ -6,8 +6,8 @@
 #include <filesystem>
 
 #include "supervisor/base/json/json_value.h"
+#include "supervisor/programs/cli/admin/command.h"
 #include "supervisor/programs/cli/servers/add.h"
-#include "supervisor/programs/cli/servers/commands.h"
 #include "supervisor/programs/cli/terminal.h"
 #include "supervisor/programs/packages/npm_package.h"
 
@@ -132,5 +132,6 @@ Result<int> install_server(const ParsedCommand& command) {
   if (is_new) print_copied(installed.copied());
   return report_added(command, *added);
 }
+const ProgramOfCommand kInstallServer{"servers install", install_server};
 
 }  // namespace admin

@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "supervisor/base/json/json_value.h"
+#include "supervisor/programs/cli/admin/command.h"
 #include "supervisor/programs/cli/admin/text.h"
 #include "supervisor/programs/cli/admin/times.h"
 #include "supervisor/programs/cli/servers/add.h"
-#include "supervisor/programs/cli/servers/commands.h"
 #include "supervisor/programs/cli/terminal.h"
 
 namespace admin {
@@ -97,6 +97,7 @@ Result<int> list_servers(const ParsedCommand& command) {
   for (const auto& line : table(columns, lines, terminal_width())) cli::print_text(stdout, line + "\n");
   return 0;
 }
+const ProgramOfCommand kListServers{"servers list", list_servers};
 
 Result<int> run_server_test(const ParsedCommand& command) {
   CHECKED(check_call_flag(command));
@@ -117,5 +118,6 @@ Result<int> run_server_test(const ParsedCommand& command) {
   }
   return status;
 }
+const ProgramOfCommand kRunServerTest{"servers test", run_server_test};
 
 }  // namespace admin

@@ -12,7 +12,7 @@
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/base/trimmed.h"
 #include "supervisor/programs/cli/admin/bus_client.h"
-#include "supervisor/programs/cli/servers/commands.h"
+#include "supervisor/programs/cli/admin/command.h"
 #include "supervisor/programs/cli/servers/redirect_listener.h"
 #include "supervisor/programs/cli/terminal.h"
 
@@ -112,6 +112,7 @@ Result<int> login_to_server(const ParsedCommand& command) {
   cli::print_text(stderr, fmt::format("logged in to {}\n", command.words[0]));
   return 0;
 }
+const ProgramOfCommand kLoginToServer{"servers login", login_to_server};
 
 Result<int> log_out_of_server(const ParsedCommand& command) {
   TRY(const BusClient bus, BusClient::connect(command.bus));
@@ -128,5 +129,6 @@ Result<int> log_out_of_server(const ParsedCommand& command) {
   }
   return 0;
 }
+const ProgramOfCommand kLogOutOfServer{"servers logout", log_out_of_server};
 
 }  // namespace admin

@@ -1,13 +1,10 @@
-#include "supervisor/programs/cli/skills/commands.h"
-
-#include <iterator>
+#include "supervisor/programs/cli/admin/command_rows.h"
 
 namespace admin {
 
-std::vector<Command> with_skills(std::vector<Command> commands) {
-  const Command own[] = {
+std::vector<Command> skill_commands() {
+  return {
       {"skill from",
-       make_skill_of_execution,
        "EXECUTION",
        "The whole id of an execution of the same user, as its answer and warder history have it",
        "Make a skill of the code that an execution ran, print it, and save it. A function of the skill's name is taken "
@@ -23,7 +20,6 @@ std::vector<Command> with_skills(std::vector<Command> commands) {
         {"--dry-run", nullptr, "Print the skill, and do not save it"}},
        DaemonCall::none},
       {"skill usage",
-       show_code_use,
        nullptr,
        nullptr,
        "List the programs that ran more than once since the daemon started, by hash, and the skills that programs "
@@ -32,8 +28,6 @@ std::vector<Command> with_skills(std::vector<Command> commands) {
        {{"--tenant", "TENANT", "Only those of this tenant; polkit may ask for a password"},
         {"-n,--limit", "N", "At most N of each; default: 20"}}},
   };
-  commands.insert(commands.end(), std::begin(own), std::end(own));
-  return commands;
 }
 
 }  // namespace admin

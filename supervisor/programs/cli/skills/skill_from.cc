@@ -8,9 +8,9 @@
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_members.h"
 #include "supervisor/base/json/json_value.h"
+#include "supervisor/programs/cli/admin/command.h"
 #include "supervisor/programs/cli/request.h"
 #include "supervisor/programs/cli/run.h"
-#include "supervisor/programs/cli/skills/commands.h"
 #include "supervisor/programs/cli/terminal.h"
 
 namespace admin {
@@ -147,5 +147,6 @@ Result<int> make_skill_of_execution(const ParsedCommand& command) {
                                       saved->value("version", 0), name, description, text_member(*skill, "usage")));
   return 0;
 }
+const ProgramOfCommand kMakeSkillOfExecution{"skill from", make_skill_of_execution};
 
 }  // namespace admin

@@ -3,10 +3,10 @@
 #include <cstdio>
 
 #include "supervisor/programs/cli/admin/bus_client.h"
+#include "supervisor/programs/cli/admin/command.h"
 #include "supervisor/programs/cli/admin/text.h"
 #include "supervisor/programs/cli/admin/times.h"
 #include "supervisor/programs/cli/amounts.h"
-#include "supervisor/programs/cli/skills/commands.h"
 #include "supervisor/programs/cli/terminal.h"
 
 namespace admin {
@@ -86,5 +86,6 @@ Result<int> show_code_use(const ParsedCommand& command) {
   print_skills(skills);
   return 0;
 }
+const ProgramOfCommand kShowCodeUse{"skill usage", show_code_use};
 
 }  // namespace admin

@@ -1,19 +1,16 @@
-#include "supervisor/programs/cli/tokens/commands.h"
-
-#include <iterator>
+#include "supervisor/programs/cli/admin/command_rows.h"
 
 namespace admin {
 
-std::vector<Command> with_tokens(std::vector<Command> commands) {
+std::vector<Command> token_commands() {
   static const Flag kConfigFile{
       "--config", "FILE",
       "The configuration file of the daemon, with the folder FILE.d/; default: /etc/warder/warderd.json, or "
       "the user's own"};
   static const Flag kFolders{"--policies", "DIR", "Folder of policies, instead of those of the configuration",
                              Times::any};
-  const Command own[] = {
+  return {
       {"token add",
-       add_token,
        "NAME",
        "The name of the new token: 1 to 48 of a-z, 0-9, '-', '_' and '.'",
        "Make a token for clients over TCP, print it once, and store its hash. Its clients belong to the tenant of the "
@@ -25,7 +22,6 @@ std::vector<Command> with_tokens(std::vector<Command> commands) {
         kConfigFile,
         kFolders}},
       {"token list",
-       list_tokens,
        nullptr,
        nullptr,
        "List the tokens of the configuration: name, tenant, policy, expiry. Tokens of the systemd credential "
@@ -33,13 +29,11 @@ std::vector<Command> with_tokens(std::vector<Command> commands) {
        {kConfigFile, kFolders},
        DaemonCall::none},
       {"token remove",
-       remove_token,
        "NAME...",
        "Names of tokens that `warder token add` made",
        "Remove tokens. Their clients are disconnected, and their sessions end",
        {kConfigFile, kFolders}},
       {"token check",
-       check_token,
        nullptr,
        nullptr,
        "Read a token from standard input, and say whether it is mistyped, and which token of the configuration it is. "
@@ -47,8 +41,6 @@ std::vector<Command> with_tokens(std::vector<Command> commands) {
        {kConfigFile, kFolders},
        DaemonCall::none},
   };
-  commands.insert(commands.end(), std::begin(own), std::end(own));
-  return commands;
 }
 
 }  // namespace admin

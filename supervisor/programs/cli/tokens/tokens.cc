@@ -8,11 +8,11 @@
 #include "policies/policy_parts.h"
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
+#include "supervisor/programs/cli/admin/command.h"
 #include "supervisor/programs/cli/admin/text.h"
 #include "supervisor/programs/cli/admin/values.h"
 #include "supervisor/programs/cli/servers/running_daemon.h"
 #include "supervisor/programs/cli/terminal.h"
-#include "supervisor/programs/cli/tokens/commands.h"
 #include "supervisor/programs/cli/tokens/token_files.h"
 #include "supervisor/protocol/credentials/access_token.h"
 #include "supervisor/protocol/credentials/token_table.h"
@@ -114,6 +114,7 @@ Result<int> add_token(const ParsedCommand& command) {
   if (!runs) say_not_reloaded("the token is good");
   return 0;
 }
+const ProgramOfCommand kAddToken{"token add", add_token};
 
 Result<int> list_tokens(const ParsedCommand& command) {
   TRY(const TokenFiles files, TokenFiles::read(command));
@@ -137,6 +138,7 @@ Result<int> list_tokens(const ParsedCommand& command) {
   for (const auto& line : table(columns, lines, terminal_width())) cli::print_text(stdout, line + "\n");
   return 0;
 }
+const ProgramOfCommand kListTokens{"token list", list_tokens};
 
 Result<int> remove_token(const ParsedCommand& command) {
   Json report = Json::array();
@@ -161,6 +163,7 @@ Result<int> remove_token(const ParsedCommand& command) {
   if (command.json) print_json(report);
   return 0;
 }
+const ProgramOfCommand kRemoveToken{"token remove", remove_token};
 
 Result<int> check_token(const ParsedCommand& command) {
   std::string typed;
@@ -191,5 +194,6 @@ Result<int> check_token(const ParsedCommand& command) {
   }
   return is_good ? 0 : 1;
 }
+const ProgramOfCommand kCheckToken{"token check", check_token};
 
 }  // namespace admin

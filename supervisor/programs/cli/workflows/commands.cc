@@ -1,23 +1,19 @@
-#include "supervisor/programs/cli/workflows/commands.h"
-
-#include <iterator>
+#include "supervisor/programs/cli/admin/command_rows.h"
 
 namespace admin {
 
-std::vector<Command> with_workflows(std::vector<Command> commands) {
+std::vector<Command> workflow_commands() {
   static const Flag kVariable{"--variable", "NAME=VALUE", "Set a variable of the workflow; JSON, else plain text",
                               Times::any};
   static const char kFileText[] = "The workflow, as YAML or JSON (skills/shared/workflow/SKILL.md has its form)";
-  const Command own[] = {
+  return {
       {"workflow check",
-       check_workflow,
        "FILE",
        kFileText,
        "Check a declared workflow, in a jail: every mistake with its place. Exit status: 1 if there is one",
        {},
        DaemonCall::none},
       {"workflow run",
-       run_workflow,
        "FILE",
        kFileText,
        "Run a declared workflow. Steps that had finished in an earlier run are skipped. When the whole workflow has "
@@ -28,15 +24,12 @@ std::vector<Command> with_workflows(std::vector<Command> commands) {
         {"--memory", "MB", "Memory limit; default: max_memory_mb of its guardrails"}},
        DaemonCall::none},
       {"workflow show",
-       show_workflow,
        "NAME",
        "The workflow's name, or the file that has it",
        "Show the steps that a workflow has recorded",
        {},
        DaemonCall::none},
   };
-  commands.insert(commands.end(), std::begin(own), std::end(own));
-  return commands;
 }
 
 }  // namespace admin

@@ -5,12 +5,12 @@
 #include <optional>
 
 #include "supervisor/base/json/json.h"
+#include "supervisor/programs/cli/admin/command.h"
 #include "supervisor/programs/cli/admin/policies/yaml_document.h"
 #include "supervisor/programs/cli/amounts.h"
 #include "supervisor/programs/cli/request.h"
 #include "supervisor/programs/cli/run.h"
 #include "supervisor/programs/cli/terminal.h"
-#include "supervisor/programs/cli/workflows/commands.h"
 
 namespace admin {
 namespace {
@@ -95,6 +95,7 @@ Result<int> check_workflow(const ParsedCommand& command) {
   if (!status && !command.json) cli::print_text(stdout, fmt::format("{}: no mistake\n", command.words[0]));
   return status.value_or(0);
 }
+const ProgramOfCommand kCheckWorkflow{"workflow check", check_workflow};
 
 Result<int> run_workflow(const ParsedCommand& command) {
   if (command.words.size() != 1) return fail(Code::invalid, "name one file");
@@ -121,6 +122,7 @@ Result<int> run_workflow(const ParsedCommand& command) {
   TRY(options.memory_mb, limit(command, "memory", cli::kMemoryAmount, guardrail(document.value, "max_memory_mb")));
   return cli::run_code(cli::find_socket(command.socket), options);
 }
+const ProgramOfCommand kRunWorkflow{"workflow run", run_workflow};
 
 Result<int> show_workflow(const ParsedCommand& command) {
   if (command.words.size() != 1) return fail(Code::invalid, "name one workflow");
@@ -150,5 +152,6 @@ Result<int> show_workflow(const ParsedCommand& command) {
   }
   return 0;
 }
+const ProgramOfCommand kShowWorkflow{"workflow show", show_workflow};
 
 }  // namespace admin

@@ -60,6 +60,7 @@ Result<int> check_policies(const ParsedCommand& command) {
   }
   return store ? 0 : 1;
 }
+const ProgramOfCommand kCheckPolicies{"policy check", check_policies};
 
 Result<int> show_policy(const ParsedCommand& command) {
   TRY(const policies::Store store, load_policies(command));
@@ -79,6 +80,7 @@ Result<int> show_policy(const ParsedCommand& command) {
   print_keys(all, "", documents);
   return 0;
 }
+const ProgramOfCommand kShowPolicy{"policy show", show_policy};
 
 Result<int> explain_policy(const ParsedCommand& command) {
   TRY(const policies::Store store, load_policies(command));
@@ -96,5 +98,6 @@ Result<int> explain_policy(const ParsedCommand& command) {
   }
   return std::any_of(answers.begin(), answers.end(), [](auto& item) { return item.allowed == Permission::no; }) ? 1 : 0;
 }
+const ProgramOfCommand kExplainPolicy{"policy explain", explain_policy};
 
 }  // namespace admin

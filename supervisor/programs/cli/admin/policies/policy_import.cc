@@ -138,5 +138,6 @@ Result<int> import_policy(const ParsedCommand& command) {
       "tenants.json, then: warder policy check, systemctl reload warder\n");
   return 0;
 }
+const ProgramOfCommand kImportPolicy{"policy import", import_policy};
 
 }  // namespace admin

@@ -220,5 +220,6 @@ Result<int> run_top(const ParsedCommand& command) {
   TRY(TopSource source, TopSource::connect(command.bus));
   return terminal ? watch_screen(std::move(source), order) : print_plain(std::move(source), order);
 }
+const ProgramOfCommand kRunTop{"top", run_top};
 
 }  // namespace admin
