@@ -44,10 +44,8 @@ CodeExecution::CodeExecution(ExecuteEnvironment& environment, calls::CallContext
       caller_{std::move(caller)},
       recording_(recording),
       progress_(caller_.client, recording.record()),
-      workspace_(caller_.client.loop, caller_.tenant) {
-  if (environment.network && policies::egress_of(*caller_.policy).is_on())
-    network_ = environment.network->open(environment.upstream_calls, caller_);
-}
+      workspace_(caller_.client.loop, caller_.tenant),
+      network_(network_of(environment.network, environment.upstream_calls, caller_)) {}
 
 CodeExecution::~CodeExecution() { recording_.record().withdraw = nullptr; }
 
@@ -269,16 +267,6 @@ Task<Result<jail::Report>> CodeExecution::run_in_jail(jail::Request request) {
   co_return report;
 }
 
-void CodeExecution::add_network(ExecuteAnswer& answer) const {
-  if (!network_ && policies::egress_of(*caller_.policy).is_on())
-    answer.notes.push_back(
-        "the program had no network: the policy has egress rules, and this Warder was built without egress");
-  if (!network_) return;
-  if (!network_->trouble().empty()) answer.notes.push_back("the program had no network: " + network_->trouble());
-  answer.network = network_->totals();
-  answer.refused = network_->refused();
-}
-
 Task<Result<mcp::ToolResult>> CodeExecution::answer(jail::Report report) {
   ExecuteAnswer answer;
   answer.execution_id = recording_.id();
@@ -290,7 +278,11 @@ Task<Result<mcp::ToolResult>> CodeExecution::answer(jail::Report report) {
   if (language_ == jail::Language::shell) answer.shell_exit_1 = caller_.policy->shell_exit_1;
   if (std::string text = calls::call_limit_note(caller_.calls, caller_.policy->calls.per_execution); !text.empty())
     answer.notes.push_back(std::move(text) + ": ask for more data in one call, or continue in another execution");
-  add_network(answer);
+  if (network_) {
+    if (!network_->trouble().empty()) answer.notes.push_back("the program had no network: " + network_->trouble());
+    answer.network = network_->totals();
+    answer.refused = network_->refused();
+  }
   executions::WorkspaceEffects effects = co_await workspace_.finish(report, about());
   co_await take_result(report, answer);
   if (workspace_.is_staged()) {

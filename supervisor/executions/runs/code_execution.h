@@ -58,7 +58,6 @@ class CodeExecution {
   Task<Result<jail::Report>> run_program(jail::Request request);
   Task<Result<jail::Report>> run_in_jail(jail::Request request);
   Task<Result<mcp::ToolResult>> answer(jail::Report report);
-  void add_network(ExecuteAnswer& answer) const;
   Task<> take_result(jail::Report& report, ExecuteAnswer& answer);
   void store_text(jail::Report& report, ExecuteAnswer& answer);
   void take_stored(jail::ValueForm form, ExecuteAnswer& answer) const;
@@ -87,7 +86,7 @@ class CodeExecution {
   std::optional<executions::Sessions::Turn> turn_;
   std::optional<executions::Admission::Permit> permit_;
   executions::WorkspaceGuard workspace_;
-  std::unique_ptr<ExecutionNetwork> network_;  // nullptr: the code has none
+  std::unique_ptr<ExecutionNetwork> network_;  // nullptr: its policy has no egress rules
   std::optional<Started<void>> sending_;       // last: it uses the members above
 };
 

@@ -58,4 +58,9 @@ class NetworkSource {
   ~NetworkSource() = default;
 };
 
+// The network of the caller's program: nullptr if its policy has no egress rules. Without a source (nullptr: Warder was
+// built without egress) the program gets none, and trouble() says so.
+std::unique_ptr<ExecutionNetwork> network_of(NetworkSource* source, calls::CallEnvironment& environment,
+                                             const calls::CallContext& caller);
+
 }  // namespace runs

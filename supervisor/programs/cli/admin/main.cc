@@ -30,7 +30,9 @@ std::map<std::string_view, admin::CommandProgram*>& programs() {
 
 Result<int> run(const std::string& command, const admin::ParsedCommand& parsed_command) {
   const auto program = programs().find(command);
-  if (program == programs().end()) return fail(Code::internal, "this command has no function");
+  if (program == programs().end())
+    return fail(Code::unavailable, "this Warder was built without the command " + command,
+                "Warder's packages have it; a build has it with all annexes (CMakeLists.txt)");
   return program->second(parsed_command);
 }
 
