@@ -18,7 +18,7 @@
 #include "supervisor/executions/sessions.h"
 #include "supervisor/executions/skill_stores/tenant_skills.h"
 #include "supervisor/parts.h"
-#include "supervisor/records/workflows/workflow_store.h"
+#include "supervisor/records/workflows/workflow.h"
 #include "supervisor/upstream/discovery/catalog_watch.h"
 #include "supervisor/workspace_homes.h"
 
@@ -48,7 +48,7 @@ class ClusterPart final : public Part,
     proposals::ProposalStores& proposals;
     tasks::TaskStore& tasks;
     tasks::TaskStore& named;
-    workflows::WorkflowStore& workflows;
+    workflows::WorkflowDisk& workflows;
     skill_stores::TenantSkills& skills;
     discovery::Discovery& discovery;
     const Parts& all;  // for the data of tenants

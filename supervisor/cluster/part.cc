@@ -43,7 +43,7 @@ Result<> ClusterPart::join() {
            .proposals = rooms_.proposals,
            .tasks = rooms_.tasks,
            .named = rooms_.named,
-           .workflows = rooms_.workflows.disk(),
+           .workflows = rooms_.workflows,
            .vault_keys = [this](const std::string& tenant) { return rooms_.prepared.key.of_vault(tenant); },
            .close = [this](const tenants::TenantId& id) { close_tenant_workspace(rooms_.all, id); }}));
   const ClusterQueries::Parts query_parts{.loop = rooms_.loop,
@@ -155,7 +155,7 @@ Result<std::unique_ptr<ClusterPart>> open_cluster(
     Loop& loop, Prepared& prepared, jail::Host& host, DaemonControls& controls, mcp::Server& server, ClientDoors& doors,
     tenants::Registry& registry, bus::Members& members, executions::Admission& admission,
     executions::ExecutionRegistry& executions, executions::Sessions& sessions, proposals::ProposalStores& proposals,
-    tasks::TaskStore& tasks, runs::NamedExecutions& named, workflows::WorkflowStore& workflows,
+    tasks::TaskStore& tasks, runs::NamedExecutions& named, workflows::WorkflowDisk& workflows,
     skill_stores::TenantSkills& skills, discovery::Discovery& discovery, Parts& all) {
   const ClusterPart::Rooms rooms{loop,     prepared,    host,      controls,   server,    doors,
                                  registry, members,     admission, executions, sessions,  proposals,

@@ -20,7 +20,7 @@
 // the new id may have answered with it already.
 std::string InterruptedRuns::successor_of(const std::string& execution) const {
   std::array<unsigned char, crypto_generichash_BYTES_MIN> hash;
-  const std::string_view key = workflows_.disk().hash_secret();
+  const std::string_view key = workflows_.hash_secret();
   crypto_generichash(hash.data(), hash.size(), reinterpret_cast<const unsigned char*>(execution.data()),
                      execution.size(), reinterpret_cast<const unsigned char*>(key.data()), key.size());
   return fmt::format("e{:02x}", fmt::join(hash.begin(), hash.begin() + 8, ""));
@@ -92,7 +92,7 @@ Task<> InterruptedRuns::resume_run(InterruptedRun ids) {
     ~GiveUp() { tasks.give_up(id); }
   };
   const GiveUp at_the_end{background_, ids.now};
-  auto found = co_await workflows_.disk().find_run(ids.before);
+  auto found = co_await workflows_.find_run(ids.before);
   if (!found || !*found) co_return;
   runs::ResumedExecution execution{**std::move(found), nullptr, {}};
   workflows::StoredRun& run = execution.run;
@@ -104,7 +104,7 @@ Task<> InterruptedRuns::resume_run(InterruptedRun ids) {
     if (!is_home) member = tl::unexpected<Error>(is_home.error());
   }
   if (arguments && member) {
-    auto counted = co_await workflows_.disk().resume_run(ids.before, ids.now);
+    auto counted = co_await workflows_.resume_run(ids.before, ids.now);
     if (counted) {
       run.execution = ids.now;
       run.resumes++;
@@ -119,7 +119,7 @@ Task<> InterruptedRuns::resume_run(InterruptedRun ids) {
   }
   const Error why = arguments ? member.error() : arguments.error();
   log_warning("execution {} of workflow '{}' is not started again: {}", ids.before, run.workflow.name, why.what);
-  workflows_.disk().end_run(ids.before);
+  workflows_.end_run(ids.before);
   tasks::NewTask refused;
   refused.kind = tasks::TaskKind::background;
   refused.id = ids.now;
@@ -137,7 +137,7 @@ namespace {
 Result<std::unique_ptr<InterruptedRuns>> open_runs(Loop& loop, Prepared& prepared, ClientDoors& doors,
                                                    tenants::Registry& registry, journal::Journal& journal,
                                                    tasks::TaskStore& tasks, runs::NamedExecutions& named,
-                                                   workflows::WorkflowStore& workflows,
+                                                   workflows::WorkflowDisk& workflows,
                                                    runs::ExecuteEnvironment& execute, mcp::Server& server,
                                                    WorkspaceHomes* homes) {
   auto interrupted_runs =

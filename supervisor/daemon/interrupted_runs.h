@@ -17,7 +17,7 @@ class InterruptedRuns final : public Part, public Opener, public Drainer {
  public:
   // All must outlive this object.
   InterruptedRuns(Loop& loop, const DaemonIdentity& identity, const ClientDoors& doors, tenants::Registry& registry,
-                  tasks::TaskStore& tasks, workflows::WorkflowStore& workflows, runs::ExecuteEnvironment& execute,
+                  tasks::TaskStore& tasks, workflows::WorkflowDisk& workflows, runs::ExecuteEnvironment& execute,
                   WorkspaceHomes* homes)
       : loop_(loop),
         identity_(identity),
@@ -50,7 +50,7 @@ class InterruptedRuns final : public Part, public Opener, public Drainer {
   const ClientDoors& doors_;
   tenants::Registry& registry_;
   tasks::TaskStore& background_;
-  workflows::WorkflowStore& workflows_;
+  workflows::WorkflowDisk& workflows_;
   runs::ExecuteEnvironment& execute_;
   WorkspaceHomes* homes_;                                          // nullptr: no workspace is shared with other nodes
   std::vector<InterruptedRun> runs_;                               // until serve()

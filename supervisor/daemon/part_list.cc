@@ -25,11 +25,9 @@ PartEntry pii_part();
 PartEntry proposals_part();
 PartEntry skills_part();
 PartEntry statistics_part();
-PartEntry workflows_part();
 PartEntry workspace_part();
 }  // namespace tools
 namespace upstream { PartEntry part(); }
-namespace workflows { PartEntry part(); }
 // clang-format on
 PartEntry bus_part();
 PartEntry client_doors_part();
@@ -49,7 +47,6 @@ std::vector<PartEntry> all_parts() {
       journal::part(),
       threads_part(),
       fd_store_part(),
-      workflows::part(),
       tasks::part(),
       disk::part(),
       proposals::part(),
@@ -67,7 +64,6 @@ std::vector<PartEntry> all_parts() {
       tools::changes_part(),
       tools::execution_part(),
       tools::workspace_part(),
-      tools::workflows_part(),
       tools::proposals_part(),
       tools::catalog_part(),
       tools::statistics_part(),

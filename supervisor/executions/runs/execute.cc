@@ -75,7 +75,7 @@ Task<mcp::ToolResult> run_call(ExecuteEnvironment& environment, mcp::RequestCont
     run = execution ? std::make_shared<const workflows::StoredRun>(execution->run)
                     : resumable_run(member, record.id, arguments);
     std::function<void()> ended = [] {};
-    if (run) ended = [&workflows = environment.workflows, id = record.id] { workflows.disk().end_run(id); };
+    if (run) ended = [&workflows = environment.workflows, id = record.id] { workflows.end_run(id); };
     const auto is_closing = [&admission = environment.admission] { return admission.is_closed(); };
     background.emplace(environment.tasks, is_closing, std::move(ended), record.id);
   }

@@ -13,7 +13,7 @@
 #include "supervisor/protocol/tasks/task_store.h"
 #include "supervisor/records/journal/journal.h"
 #include "supervisor/records/spans/queue.h"
-#include "supervisor/records/workflows/workflow_store.h"
+#include "supervisor/records/workflows/workflow.h"
 #include "supervisor/tenants/index/changes.h"
 #include "supervisor/tenants/proposals/proposal_stores.h"
 #include "supervisor/tenants/requester.h"
@@ -37,7 +37,7 @@ struct ExecuteEnvironment {
   journal::Journal& journal;
   tasks::TaskStore& tasks;
   tasks::TaskStore& named;  // named_execution.h
-  workflows::WorkflowStore& workflows;
+  workflows::WorkflowDisk& workflows;
   discovery::CatalogOf catalog_of;
   tenants::RequesterOf requester_of;
   tenants::RequesterOf stateless_requester_of;  // Registry::stateless_requester()

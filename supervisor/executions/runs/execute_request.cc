@@ -73,10 +73,10 @@ Result<ExecuteRequest> read_execute_request(tenants::Tenant& tenant, const polic
   return request;
 }
 
-void set_hash_seed(ExecuteRequest& request, const Json& arguments, const workflows::WorkflowStore& store) {
+void set_hash_seed(ExecuteRequest& request, const Json& arguments, const workflows::WorkflowDisk& disk) {
   jail::Request& jail = request.jail;
   const bool has_seed = jail.spec.language == jail::Language::python && !arguments.contains("session");
-  if (has_seed && jail.code.find("workflow") != jail.code.npos) jail.spec.hash_seed = store.hash_seed(jail.tenant);
+  if (has_seed && jail.code.find("workflow") != jail.code.npos) jail.spec.hash_seed = hash_seed(disk, jail.tenant);
 }
 
 Result<> check_session_arguments(const Json& arguments) {

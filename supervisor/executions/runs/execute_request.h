@@ -8,7 +8,7 @@
 #include "policies/limits.h"
 #include "policies/policy_fwd.h"
 #include "supervisor/base/json/json_value.h"
-#include "supervisor/records/workflows/workflow_store.h"
+#include "supervisor/records/workflows/workflow.h"
 #include "supervisor/tenants/tenant.h"
 
 namespace runs {
@@ -23,7 +23,7 @@ Result<ExecuteRequest> read_execute_request(tenants::Tenant& tenant, const polic
 
 // Python code that uses a workflow gets the tenant's seed of text hashes: a set then has the same order in each run.
 // Code of a session runs in the session's interpreter, whose seed is drawn.
-void set_hash_seed(ExecuteRequest& request, const Json& arguments, const workflows::WorkflowStore& store);
+void set_hash_seed(ExecuteRequest& request, const Json& arguments, const workflows::WorkflowDisk& disk);
 
 // Errors: a session is reset and has no name; the name is malformed; the language keeps no variables.
 Result<> check_session_arguments(const Json& arguments);

@@ -16,7 +16,7 @@ class RunsPart final : public Part {
       jail::Host& host, executions::Admission& admission, executions::ExecutionRegistry& executions,
       executions::RecentCode& recent_code, jail::Pool& pool, executions::Sessions& sessions, calls::GuestCalls& calls,
       calls::CallEnvironment& upstream_calls, NetworkSource* network, journal::Journal& journal,
-      tasks::TaskStore& tasks, NamedExecutions& named, workflows::WorkflowStore& workflows,
+      tasks::TaskStore& tasks, NamedExecutions& named, workflows::WorkflowDisk& workflows,
       discovery::Discovery& discovery, tenants::Registry& registry, proposals::ProposalStores& proposals,
       StateDisk& disk, spans::Queue* spans) {
     ExecuteEnvironment environment{

@@ -8,7 +8,6 @@
 #include "supervisor/records/disk/disk_floor.h"
 #include "supervisor/records/disk/state_disk.h"
 #include "supervisor/records/journal/journal.h"
-#include "supervisor/records/workflows/workflow_store.h"
 
 namespace disk {
 namespace {
@@ -28,12 +27,10 @@ class DiskPart final : public Part, public FindingSource, public MetricSource, p
             [this](bool all) { return floor_.end_jails(all ? DiskFloor::Which::all : DiskFloor::Which::writers); }) {}
 
   static Result<std::unique_ptr<DiskPart>> open(jail::Host& host, StateFolder& state, StateThreads& threads,
-                                                journal::Journal& journal, workflows::WorkflowStore& workflows,
-                                                DaemonControls& controls) {
+                                                journal::Journal& journal, DaemonControls& controls) {
     auto part = std::make_unique<DiskPart>(host, state, *threads.disk, journal, controls);
     StateDisk& disk = part->state_disk_;
     journal.on_full([&disk] { return disk.relieve(); });
-    workflows.refuse_steps([&disk] { return disk.refusal("no step can be recorded now"); });
     return part;
   }
   std::tuple<StateDisk&> services() { return {state_disk_}; }

@@ -7,6 +7,7 @@
 #include "supervisor/parts.h"
 #include "supervisor/records/journal/audit_anchors.h"
 #include "supervisor/records/journal/journal.h"
+#include "supervisor/records/journal/workflow_rows.h"
 
 namespace journal {
 namespace {
@@ -20,10 +21,15 @@ void log_clock(int64_t jump_ms) {
              {{"WARDER_CLOCK_JUMP_SECONDS", std::to_string(jump_ms / 1000)}});
 }
 
-class JournalPart final : public Part, public Opener, public Drainer, public FindingSource, public MetricSource {
+class JournalPart final : public Part,
+                          public Opener,
+                          public TenantDataOwner,
+                          public Drainer,
+                          public FindingSource,
+                          public MetricSource {
  public:
   JournalPart(Loop& loop, Durability durability, std::unique_ptr<Journal> journal)
-      : loop_(loop), durability_(durability), journal_(std::move(journal)), tasks_(loop) {}
+      : loop_(loop), durability_(durability), journal_(std::move(journal)), workflows_(*journal_), tasks_(loop) {}
 
   // The journal holds the records that earlier daemons acknowledged. The daemon does not serve without a journal.
   static Result<std::unique_ptr<JournalPart>> open(Loop& loop, Options& options) {
@@ -41,12 +47,13 @@ class JournalPart final : public Part, public Opener, public Drainer, public Fin
     if (journal->clock_jump_ms() != 0) log_clock(journal->clock_jump_ms());
     return std::make_unique<JournalPart>(loop, settings.durability, std::move(journal));
   }
-  std::tuple<Journal&> services() { return {*journal_}; }
+  std::tuple<Journal&, workflows::WorkflowDisk&> services() { return {*journal_, workflows_}; }
 
   Result<> serve() override {
     tasks_.spawn(anchor_audit_hourly(loop_, *journal_));
     return {};
   }
+  void forget(const tenants::TenantId& id) override { workflows_.forget(id.text()); }
   Task<> finish_calls() override { return anchor_audit(*journal_); }
   void disconnect() override { tasks_.cancel_all(); }
 
@@ -67,6 +74,7 @@ class JournalPart final : public Part, public Opener, public Drainer, public Fin
   Loop& loop_;
   const Durability durability_;
   std::unique_ptr<Journal> journal_;
+  WorkflowRows workflows_;
   Scope tasks_;  // last: cancelled first
 };
 

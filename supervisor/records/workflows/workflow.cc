@@ -1,8 +1,11 @@
 #include "supervisor/records/workflows/workflow.h"
 
 #include <fmt/format.h>
+#include <sodium.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/log.h"
@@ -22,6 +25,16 @@ Result<> check_step_name(std::string_view name) {
   if (!name.empty() && name.size() <= kMaxStepNameBytes && !has_control && valid_utf8(name) == name) return {};
   return fail(Code::invalid, fmt::format("step: '{}' is not the name of a step", printable(name, 64)),
               fmt::format("use 1 to {} bytes of text without line ends", kMaxStepNameBytes));
+}
+
+uint32_t hash_seed(const WorkflowDisk& disk, std::string_view tenant) {
+  uint32_t seed = 0;
+  std::array<unsigned char, crypto_generichash_BYTES_MIN> hash;
+  const std::string_view key = disk.hash_secret();
+  crypto_generichash(hash.data(), hash.size(), reinterpret_cast<const unsigned char*>(tenant.data()), tenant.size(),
+                     reinterpret_cast<const unsigned char*>(key.data()), key.size());
+  std::memcpy(&seed, hash.data(), sizeof seed);
+  return std::max(seed, 1u);  // Python takes 0 as "no random hashes"
 }
 
 std::string_view state_name(StepState state) { return state == StepState::finished ? "finished" : "failed"; }

@@ -1,8 +1,8 @@
 // A workflow: a named list of steps that a program runs one after another. The values of the steps are stored, so the
 // same program, sent again after its end, skips the steps that have ended. This header has the data of a workflow, its
 // limits, and WorkflowDisk, the interface of the file that keeps it.
-// Source: jailed code, by the calls of tools/workflows/step_calls.h. Used by: workflow_store.h,
-// journal/workflow_rows.h. Errors: invalid (a name), exhausted (a limit), not_found, and those of the disk.
+// Source: jailed code, by the calls of tools/workflows/step_calls.h. Used by: tools/workflows/workflow_store.h, an
+// annex; journal/workflow_rows.h. Errors: invalid (a name), exhausted (a limit), not_found, and those of the disk.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -125,6 +125,19 @@ class WorkflowDisk {
   virtual void end_run(std::string execution) = 0;
   // Removes workflows that have expired, but `workflow_ids`; returns how many.
   virtual Task<Result<uint64_t>> expire(int64_t retention_ms, std::vector<WorkflowId> workflow_ids) = 0;
+};
+
+// The seed of Python's text hashes for programs of the tenant that use a workflow, 1 to 2^32 - 1: with it a set has the
+// same order in each run, so a loop over a set has its steps in the same order. It cannot be guessed.
+uint32_t hash_seed(const WorkflowDisk& disk, std::string_view tenant);
+
+// UsedWorkflow: a workflow whose steps a program runs, as calls of tools see it.
+class UsedWorkflow {
+ public:
+  virtual ~UsedWorkflow() = default;
+  // The key for the next call that the running step makes of an upstream server's tool: the same in each attempt and
+  // in each run of the program, if the step makes its calls in the same order. Empty: no step runs.
+  virtual std::string next_call_key() = 0;
 };
 
 }  // namespace workflows

@@ -28,7 +28,8 @@ void count_in_quota(const calls::GuestCaller& caller, uint64_t bytes) {
 
 Result<HeldWorkflow*> opened_workflow(const calls::GuestCaller& caller, const std::string& name) {
   const auto it = caller.workflows.find(name);
-  if (it != caller.workflows.end() && it->second) return it->second.get();
+  // This file alone puts workflows there.
+  if (it != caller.workflows.end() && it->second) return static_cast<HeldWorkflow*>(it->second.get());
   return fail(Code::invalid, fmt::format("no step of workflow '{}' runs in this execution", printable(name, 64)));
 }
 

@@ -2,7 +2,7 @@
 // guest's Python and JavaScript. Used by: supervisor/daemon/. Errors: those of workflows/workflow_store.h and of the
 // workspace's quota; denied, in an execution with a staged workspace.
 #pragma once
-#include "supervisor/records/workflows/workflow_store.h"
+#include "supervisor/tools/workflows/workflow_store.h"
 #include "supervisor/upstream/calls/guest_calls.h"
 
 namespace tools {

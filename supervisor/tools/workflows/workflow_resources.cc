@@ -119,13 +119,9 @@ mcp::ResourceProvider workflow_resources(const tenants::RequesterOf& requester_o
   return provider;
 }
 
-std::optional<std::string> workflow_of_uri(std::string_view uri) {
-  if (!uri.starts_with(kWorkflowScheme)) return std::nullopt;
-  return std::string(uri.substr(kWorkflowScheme.size()));
-}
-
 Task<Result<Json>> delete_workflow(workflows::WorkflowStore& store, const tenants::Requester& requester,
-                                   std::string name) {
+                                   std::string uri) {
+  const std::string name = uri.substr(kWorkflowScheme.size());
   workflows::WorkflowId id{requester.tenant->name(), name};
   CO_TRY(const auto removed, co_await store.remove(std::move(id)));
   requester.tenant->workspace().set_held(tenants::Holder::workflows, {removed.tenant_bytes, 0});

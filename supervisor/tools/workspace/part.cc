@@ -1,6 +1,7 @@
 // The tools for files of the workspace, and its resources, as a part of the daemon.
 #include "supervisor/executions/recent_code.h"
 #include "supervisor/parts.h"
+#include "supervisor/tools/workspace/resource_changes.h"
 #include "supervisor/tools/workspace/workspace_tools.h"
 
 namespace tools {
@@ -9,14 +10,13 @@ namespace {
 class WorkspaceToolsPart final : public Part, public ToolSource {
  public:
   WorkspaceToolsPart(ResourceChanges& changes, runs::ExecutionStores stores, journal::Journal& journal,
-                     workflows::WorkflowStore& workflows, const executions::RecentCode& recent_code)
+                     ResourceDeleter* workflows, const executions::RecentCode& recent_code)
       : changes_(changes), stores_(stores), journal_(journal), workflows_(workflows), recent_code_(recent_code) {}
 
   static Result<std::unique_ptr<WorkspaceToolsPart>> open(ResourceChanges& changes, tasks::TaskStore& background,
                                                           runs::NamedExecutions& named,
                                                           executions::ExecutionRegistry& executions,
-                                                          journal::Journal& journal,
-                                                          workflows::WorkflowStore& workflows,
+                                                          journal::Journal& journal, ResourceDeleter* workflows,
                                                           executions::RecentCode& recent_code) {
     const runs::ExecutionStores stores{background, named.store, executions};
     return std::make_unique<WorkspaceToolsPart>(changes, stores, journal, workflows, recent_code);
@@ -32,7 +32,7 @@ class WorkspaceToolsPart final : public Part, public ToolSource {
   ResourceChanges& changes_;
   const runs::ExecutionStores stores_;
   journal::Journal& journal_;
-  workflows::WorkflowStore& workflows_;
+  ResourceDeleter* workflows_;
   const executions::RecentCode& recent_code_;
 };
 

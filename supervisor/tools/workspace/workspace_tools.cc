@@ -13,7 +13,6 @@
 #include "supervisor/tenants/tenant.h"
 #include "supervisor/tools/execution/execution_account.h"
 #include "supervisor/tools/execution/execution_code.h"
-#include "supervisor/tools/workflows/workflow_resources.h"
 #include "supervisor/tools/workspace/resource_changes.h"
 #include "supervisor/tools/workspace/workspace_paths.h"
 
@@ -148,7 +147,7 @@ Result<std::string> read_uri(tenants::Tenant& tenant, const std::string& uri) {
 }  // namespace
 
 void add_workspace_tools(const OperationRegistry& registry, ResourceChanges& changes, runs::ExecutionStores stores,
-                         journal::Journal& journal, workflows::WorkflowStore& workflows) {
+                         journal::Journal& journal, ResourceDeleter* workflows) {
   auto that_changes = [&changes](FileWork* work) {
     return [&changes, work](const tenants::Requester& requester, Json arguments) {
       return report_when_done(changes, requester, work, std::move(arguments));
@@ -167,7 +166,7 @@ void add_workspace_tools(const OperationRegistry& registry, ResourceChanges& cha
   registry.add(agent_operation(write_workspace_file_definition(), that_changes(write_workspace_file)));
   registry.add({read_workspace_file_definition(), read, read_for_code});
   registry.add(agent_operation(list_workspace_files_definition(), list));
-  auto remove = [stores, &workflows, delete_file = that_changes(delete_workspace_file)](
+  auto remove = [stores, workflows, delete_file = that_changes(delete_workspace_file)](
                     const tenants::Requester& requester, Json arguments) {
     const std::string named = arguments.value("filename", "");
     if (auto execution = runs::execution_of_uri(named)) {
@@ -177,7 +176,7 @@ void add_workspace_tools(const OperationRegistry& registry, ResourceChanges& cha
       }
       return ready(runs::delete_execution(stores.background, stores.executions, requester.tenant->name(), *execution));
     }
-    if (auto workflow = workflow_of_uri(named)) return delete_workflow(workflows, requester, *std::move(workflow));
+    if (workflows && workflows->has_scheme_of(named)) return workflows->remove(requester, named);
     return delete_file(requester, std::move(arguments));
   };
   registry.add(agent_operation(delete_workspace_file_definition(), remove));

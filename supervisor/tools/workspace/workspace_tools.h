@@ -11,18 +11,18 @@
 #include "supervisor/protocol/mcp/registry.h"
 #include "supervisor/protocol/mcp/server.h"
 #include "supervisor/records/journal/journal.h"
-#include "supervisor/records/workflows/workflow_store.h"
 #include "supervisor/tenants/requester.h"
 #include "supervisor/tools/operation.h"
+#include "supervisor/tools/workspace/resource_deleter.h"
 
 namespace tools {
 
 class ResourceChanges;
 // Adds the four tools. `changes` must outlive all calls.
 // delete_workspace_file also cancels background executions and those with an id that their client chose, and removes
-// workflows.
+// workflows (nullptr: Warder was built without them).
 void add_workspace_tools(const OperationRegistry& registry, ResourceChanges& changes, runs::ExecutionStores stores,
-                         journal::Journal& journal, workflows::WorkflowStore& workflows);
+                         journal::Journal& journal, ResourceDeleter* workflows);
 // Serves workspace:///path, exec:///<execution_id>/stdout|stderr|stats|result|code|receipt and session:///<session_id>.
 // `journal` the stores and `recent` must outlive the server.
 mcp::ResourceProvider workspace_resources(const tenants::RequesterOf& requester_of, journal::Journal& journal,

@@ -13,7 +13,7 @@
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/base/result.h"
 #include "supervisor/base/task.h"
-#include "supervisor/records/workflows/workflow_store.h"
+#include "supervisor/records/workflows/workflow.h"
 #include "supervisor/upstream/calls/call_context.h"
 
 namespace calls {
@@ -27,7 +27,7 @@ struct GuestCaller : CallContext {
   uint64_t bytes = 0;        // of the results of these calls
   bool run_is_kept = false;  // `run` was stored
   // The workflows whose steps it runs, by name; nullptr: it is about to get it.
-  std::map<std::string, std::unique_ptr<workflows::HeldWorkflow>, std::less<>> workflows = {};
+  std::map<std::string, std::unique_ptr<workflows::UsedWorkflow>, std::less<>> workflows = {};
 };
 
 class GuestCalls {

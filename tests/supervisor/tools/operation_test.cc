@@ -8,7 +8,6 @@
 
 #include "policies/policy.h"
 #include "supervisor/protocol/mcp/context.h"
-#include "supervisor/records/journal/workflow_rows.h"
 #include "supervisor/tenants/tenant.h"
 #include "supervisor/tools/catalog/catalog_tools.h"
 #include "supervisor/tools/execution/session_calls.h"
@@ -167,11 +166,8 @@ TEST_CASE("tools are listed in the order of their registration, and code has cal
   tasks::TaskStore task_store(audiences.loop, task_disk);
   executions::ExecutionRegistry executions(audiences.loop);
   const auto journal = journal::Journal::open(audiences.loop, audiences.temp.path().string(), {}).value();
-  journal::WorkflowRows workflow_rows(*journal);
-  workflows::WorkflowStore workflow_store(workflow_rows);
   privacy::PiiVaults vaults(audiences.loop);
-  tools::add_workspace_tools(audiences.registry, changes, {task_store, task_store, executions}, *journal,
-                             workflow_store);
+  tools::add_workspace_tools(audiences.registry, changes, {task_store, task_store, executions}, *journal, nullptr);
   tools::add_pii_tools(audiences.registry, vaults, audiences.work);
   tools::add_session_calls(audiences.guest_calls);
   Names listed;
@@ -269,10 +265,7 @@ TEST_CASE("a written file is found by its tenant's next call", "[operations]") {
   tasks::TaskStore task_store(audiences.loop, task_disk);
   executions::ExecutionRegistry executions(audiences.loop);
   const auto journal = journal::Journal::open(audiences.loop, audiences.temp.path().string(), {}).value();
-  journal::WorkflowRows workflow_rows(*journal);
-  workflows::WorkflowStore workflow_store(workflow_rows);
-  tools::add_workspace_tools(audiences.registry, changes, {task_store, task_store, executions}, *journal,
-                             workflow_store);
+  tools::add_workspace_tools(audiences.registry, changes, {task_store, task_store, executions}, *journal, nullptr);
   CHECK(audiences.agent("write_workspace_file", {{"filename", "a"}, {"content", "x"}}).value()["size"] == 1);
   CHECK(audiences.agent("list_workspace_files").value()["files"] == Json{"a"});
   CHECK(audiences.agent("read_workspace_file", {{"filename", "b"}}).value()["code"] == "not_found");

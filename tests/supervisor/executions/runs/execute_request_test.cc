@@ -209,8 +209,8 @@ TEST_CASE("only Python that uses a workflow outside of a session gets the tenant
   const std::string code = "from warder import workflow";
   const auto seed = seed_of({{"code", code}});
   REQUIRE(seed);
-  CHECK(*seed == scene.workflows.hash_seed(scene.tenant().name()));
-  CHECK(*seed != scene.workflows.hash_seed("other"));
+  CHECK(*seed == workflows::hash_seed(scene.workflows, scene.tenant().name()));
+  CHECK(*seed != workflows::hash_seed(scene.workflows, "other"));
   CHECK_FALSE(seed_of({{"code", "print(1)"}}));
   CHECK_FALSE(seed_of({{"code", code}, {"session", "s"}}));
   CHECK_FALSE(seed_of({{"code", "workflow"}, {"language", "javascript"}}));

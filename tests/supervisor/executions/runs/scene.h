@@ -71,8 +71,7 @@ struct RunsScene {
   upstream::UpstreamServers upstream;
   std::shared_ptr<const catalog::Catalog> catalog = std::make_shared<const catalog::Catalog>();
   calls::CallEnvironment calls;
-  journal::WorkflowRows workflow_rows;
-  workflows::WorkflowStore workflows;
+  journal::WorkflowRows workflows;
   journal::TaskRows task_rows, named_rows;
   tasks::TaskStore tasks, named;
   std::optional<Error> refusal;            // why no program may begin now

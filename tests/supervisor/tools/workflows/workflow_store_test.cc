@@ -1,4 +1,4 @@
-#include "supervisor/records/workflows/workflow_store.h"
+#include "supervisor/tools/workflows/workflow_store.h"
 
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/records/journal/workflow_rows.h"

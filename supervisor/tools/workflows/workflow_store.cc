@@ -1,4 +1,4 @@
-#include "supervisor/records/workflows/workflow_store.h"
+#include "supervisor/tools/workflows/workflow_store.h"
 
 #include <fmt/format.h>
 #include <sodium.h>
@@ -202,16 +202,6 @@ Task<Result<WorkflowDisk::Removed>> WorkflowStore::remove(WorkflowId id) {
     co_return fail(Code::not_found, fmt::format("there is no workflow '{}'", name),
                    "resources/list has the workflows of this workspace");
   co_return removed;
-}
-
-uint32_t WorkflowStore::hash_seed(std::string_view tenant) const {
-  uint32_t seed = 0;
-  std::array<unsigned char, crypto_generichash_BYTES_MIN> hash;
-  const std::string_view key = disk_.hash_secret();
-  crypto_generichash(hash.data(), hash.size(), reinterpret_cast<const unsigned char*>(tenant.data()), tenant.size(),
-                     reinterpret_cast<const unsigned char*>(key.data()), key.size());
-  std::memcpy(&seed, hash.data(), sizeof seed);
-  return std::max(seed, 1u);  // Python takes 0 as "no random hashes"
 }
 
 Task<uint64_t> WorkflowStore::tidy() {

@@ -6,7 +6,7 @@
 //   If the program ends before the value of a step is recorded, the step runs again: at least once, not exactly once.
 //   A position that has another name than its record is refused, and so is a function that reads other values than
 //   when its step was recorded (step_inputs.h): a changed program never gets the value of another step.
-// Source: tools/workflows/step_calls.cc. Errors: invalid, exhausted (with the rule), unavailable (held by another
+// Source: step_calls.cc. Errors: invalid, exhausted (with the rule), unavailable (held by another
 // execution), those of WorkflowDisk. All of it runs on the event loop.
 #pragma once
 #include <functional>
@@ -35,9 +35,9 @@ struct StepStart {
 };
 
 // HeldWorkflow: one workflow, as long as one execution holds it.
-class HeldWorkflow {
+class HeldWorkflow final : public UsedWorkflow {
  public:
-  ~HeldWorkflow();
+  ~HeldWorkflow() override;
   HeldWorkflow(const HeldWorkflow&) = delete;
   HeldWorkflow& operator=(const HeldWorkflow&) = delete;
 
@@ -63,9 +63,7 @@ class HeldWorkflow {
   // The running step begins another attempt: its calls get the same keys again.
   void retry_step() { calls_ = 0; }
 
-  // The key for the next call that the running step makes of an upstream server's tool: the same in each attempt and
-  // in each run of the program, if the step makes its calls in the same order. Empty: no step runs.
-  std::string next_call_key();
+  std::string next_call_key() override;
   const WorkflowId& id() const { return id_; }
   // The begin of all keys; the key of a step is "<run>-<position>-<digest of its inputs>".
   const std::string& run() const { return workflow_.run; }
@@ -118,12 +116,8 @@ class WorkflowStore {
   std::string holder(const WorkflowId& id) const;
   // Errors: not_found; unavailable: an execution holds it.
   Task<Result<WorkflowDisk::Removed>> remove(WorkflowId id);
-  void forget(const std::string& tenant) { disk_.forget(tenant); }
   // Removes workflows that have expired, some hundreds at most; returns how many.
   Task<uint64_t> tidy();
-  // The seed of Python's text hashes for programs of the tenant that use a workflow, 1 to 2^32 - 1: with it a set has
-  // the same order in each run, so a loop over a set has its steps in the same order. It cannot be guessed.
-  uint32_t hash_seed(std::string_view tenant) const;
   WorkflowDisk& disk() { return disk_; }
   size_t reserved() const { return holders_.size(); }
 
