@@ -29,14 +29,14 @@
 namespace policies {
 
 namespace {
-struct Constant {
+struct NamedConstant {
   std::string_view name;
   uint32_t value;
 };
 #define NAMED(constant) \
   { #constant, static_cast < uint32_t>(constant) }
 // clang-format off
-constexpr Constant kConstants[] = {
+constexpr NamedConstant kConstants[] = {
     // socket(2), socketpair(2)
     NAMED(AF_UNIX), NAMED(AF_INET), NAMED(AF_INET6), NAMED(AF_NETLINK), NAMED(AF_PACKET), NAMED(AF_VSOCK),
     NAMED(AF_ALG),

@@ -25,11 +25,11 @@ unsigned number(std::string_view digits) {
 }
 
 // Countries and the length of their IBANs, from the SWIFT registry.
-struct Country {
+struct IbanCountry {
   std::string_view code;
   size_t length;
 };
-constexpr Country kCountries[] = {
+constexpr IbanCountry kCountries[] = {
     {"AD", 24}, {"AE", 23}, {"AL", 28}, {"AT", 20}, {"AZ", 28}, {"BA", 20}, {"BE", 16}, {"BG", 22}, {"BH", 22},
     {"BR", 29}, {"BY", 28}, {"CH", 21}, {"CR", 22}, {"CY", 28}, {"CZ", 24}, {"DE", 22}, {"DK", 18}, {"DO", 28},
     {"EE", 20}, {"EG", 29}, {"ES", 24}, {"FI", 18}, {"FO", 18}, {"FR", 27}, {"GB", 22}, {"GE", 22}, {"GI", 23},
@@ -115,7 +115,7 @@ bool valid_rare_card(std::string_view digits) {
 
 size_t iban_length(std::string_view country) {
   const auto* it = std::lower_bound(std::begin(kCountries), std::end(kCountries), country,
-                                    [](const Country& item, std::string_view code) { return item.code < code; });
+                                    [](const IbanCountry& item, std::string_view code) { return item.code < code; });
   return it != std::end(kCountries) && it->code == country ? it->length : 0;
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What `warder agent` adds to a turn: the time that is neither the model's nor the tool's.
 
-    python3 tests/bench/agent.py --warderd build/release/supervisor/warderd [--agent .../warder-agent] [--turns 200] [--rounds 5]
+    python3 tests/bench/agent.py --warderd build/release/supervisor/warderd [--warder .../warder] [--turns 200] [--rounds 5]
 
 One daemon of its own, and a server of models that answers at once with events made before. It takes the time from its
 answer to the agent's next request. Every other turn asks for a tool that does not exist and needs no daemon: that time
@@ -82,7 +82,7 @@ class Model:
 def run(given, daemon, folder):
     model = Model(given.turns)
     done = subprocess.run(
-        [given.agent, "agent", "run", "--max-turns", str(given.turns + 1), "count"], capture_output=True, text=True, timeout=600,
+        [given.warder, "agent", "run", "--max-turns", str(given.turns + 1), "count"], capture_output=True, text=True, timeout=600,
         check=False,
         env={**os.environ, "WARDER_SOCKET": str(daemon.socket), "XDG_STATE_HOME": folder, "LLM_API_KEY": "key",
              "LLM_MODEL": "bench", "LLM_BASE_URL": model.url})
@@ -106,7 +106,7 @@ def direct(daemon, turns):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--warderd", default=TOP / "build/release/supervisor/warderd")
-    parser.add_argument("--agent", default=TOP / "build/release/supervisor/programs/cli/warder-agent")
+    parser.add_argument("--warder", default=TOP / "build/release/supervisor/programs/cli/warder")
     parser.add_argument("--turns", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=5)
     given = parser.parse_args()

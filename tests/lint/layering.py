@@ -149,8 +149,6 @@ MAY_INCLUDE = {
                                         "supervisor/upstream/server_config.h"],  # read without a daemon, too
     "supervisor/operations/metrics": [BASE, "jail/execution/outcome.h", "supervisor/executions",
                                       "supervisor/operations/metrics"],
-    "supervisor/programs/agent": [BASE, "supervisor/programs/agent", "supervisor/programs/cli",
-                                  "supervisor/protocol/http"],  # a client, like supervisor/programs/cli
     "supervisor/cluster/placement": [BASE, "policies/tenant_id.h", "supervisor/cluster/placement"],
     "supervisor/cluster/trust": [BASE, "policies", "supervisor/cluster/trust"],
     "supervisor/cluster/bus": [BASE, "supervisor/cluster/bus", "supervisor/cluster/trust/nkey.h"],

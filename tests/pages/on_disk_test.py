@@ -48,8 +48,8 @@ def check(root):
         if order != list(PARTS) or not all(parts.values()):
             findings.append(f"{PAGE}:{line}: {title}: the parts must be {', '.join(PARTS)}, each with a text")
             continue
-        if not re.fullmatch(r"`[^`]+\.h`", parts["Header"]):
-            findings.append(f"{PAGE}:{line}: {title}: name one header that describes the form")
+        if not re.fullmatch(r"`[^`]+\.(?:h|py)`", parts["Header"]):
+            findings.append(f"{PAGE}:{line}: {title}: name one header or module that describes the form")
         marks = MARK.findall(parts["Version"])
         if not marks and not parts["Version"].startswith("no mark"):
             findings.append(f"{PAGE}:{line}: {title}: name the mark and its file, or begin with 'no mark'")

@@ -1,11 +1,13 @@
 """warder agent: runs against a server of models that plays scripts, with a real daemon. Programs: $WARDER, with
 warder-agent beside it, and $WARDERD."""
 import json
+import shutil
 import signal
+import subprocess
 import unittest
 
-from agent_harness import KEY, AgentCase
-from harness import Daemon, workspace_of
+from agent_harness import KEY, WARDER, AgentCase
+from harness import PATIENCE, Daemon, workspace_of
 from model_server import calls, run, status, text
 
 
@@ -298,6 +300,22 @@ class CommandLine(Case):
         self.assertEqual(code, 1)
         self.assertIn("customer-a", err)
         self.assertEqual(self.model.requests, [])
+
+    def test_modules_of_other_folders_are_not_read(self):
+        for name in ("json", "asyncio", "agent", "sitecustomize"):
+            (self.state / f"{name}.py").write_text("raise SystemExit('a foreign module was read')\n")
+        self.model.script = [text("Done.")]
+        done = subprocess.run([WARDER, "agent", "run", "x"], capture_output=True, text=True, cwd=self.state, timeout=PATIENCE,
+                              env={**self.environment, "PYTHONPATH": str(self.state), "PYTHONSTARTUP": str(self.state / "json.py")})
+        self.assertEqual((done.returncode, done.stdout), (0, "Done. \n"), done.stderr)
+
+    def test_the_package_is_named_where_the_program_is_not_installed(self):
+        alone = shutil.copy(WARDER, self.state)
+        done = subprocess.run([alone, "agent", "run", "x"], capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual((done.returncode, done.stdout), (125, ""))
+        self.assertIn("install warder-agent", done.stderr)
+        done = subprocess.run([alone, "agent", "run", "--help"], capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_a_daemon_that_is_killed(self):
         with Daemon() as daemon:

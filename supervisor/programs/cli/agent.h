@@ -1,8 +1,10 @@
-// Agent: the command line of `warder agent`. Another program, warder-agent (../agent/), runs it, because `warder` is
-// linked statically and libcurl is not. Used by: declaration.cc, for --help and the manual page; main.cc, arguments.cc
-// and ../agent/main.cc.
+// Agent: the command line of `warder agent`. A Python program, warder-agent (../agent/), does the work; it has a
+// package of its own. Used by: declaration.cc, for --help and the manual page; arguments.cc.
 #pragma once
+#include <map>
 #include <string>
+
+#include "supervisor/programs/cli/socket.h"
 
 namespace CLI {
 class App;
@@ -10,14 +12,9 @@ class App;
 
 namespace cli {
 
-// As they were written; empty: not given. ../agent/agent_settings.h checks them.
-struct AgentArguments {
-  std::string provider, base_url, model;
-  std::string max_turns, max_tokens, max_seconds, max_cost, price_in, price_out, max_errors, retries, retry_pause;
-  std::string listen, token_file, tasks;
-  std::string task, file, resume, workspace;
-  bool json = false;
-};
+// Each flag as it was written, by its name without dashes at the beginning: {"max-turns", "20"}; empty: not given.
+// ../agent/settings.py checks the values.
+using AgentArguments = std::map<std::string, std::string>;
 
 struct AgentCommands {
   CLI::App *agent, *run;
@@ -25,7 +22,8 @@ struct AgentCommands {
 
 // `arguments` must live as long as `app`.
 AgentCommands declare_agent(CLI::App& app, AgentArguments& arguments);
-// Replaces this process by warder-agent. Returns only if warder-agent cannot be started: the exit status for that.
-int become_agent(char** argv);
+// Replaces this process by warder-agent, which gets each argument as one word, NAME=VALUE. Returns only if warder-agent
+// cannot be started: the exit status for that.
+int become_agent(const AgentCommands& commands, AgentArguments arguments, const SocketPath& socket);
 
 }  // namespace cli

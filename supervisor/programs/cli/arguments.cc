@@ -103,20 +103,20 @@ int list_clients() {
 int run_command_line(int argc, char** argv) {
   CLI::App app(kDescription, "warder");
   Arguments arguments;
-  const Commands commands = declare(app, arguments);
+  const WarderCommands commands = declare(app, arguments);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& requested) {  // --help, --version
     return app.exit(requested);
   } catch (const CLI::ParseError& wrong) {
-    const std::string command = admin::requested_command(app);
+    const std::string command = *commands.agent.agent ? "agent" : admin::requested_command(app);
     return complain(usage_error(app, wrong), kExitUsage, command);
   }
 
   const SocketPath found = find_socket(arguments.socket);
   if (*commands.mcp) return run_stdio_proxy(found);
   if (*commands.run) return run(arguments.run, *commands.run, found);
-  if (*commands.agent) return become_agent(argv);
+  if (*commands.agent.agent) return become_agent(commands.agent, arguments.agent, found);
   // --socket came before the command's name, or the command is `config check`.
   if (!*commands.config || commands.config->got_subcommand("check")) return become_administration(argv);
   if (arguments.list_clients) return list_clients();

@@ -38,15 +38,15 @@ CLI::App* declare_run(CLI::App& app, RunArguments& arguments) {
 
 }  // namespace
 
-Commands declare(CLI::App& app, Arguments& arguments) {
+WarderCommands declare(CLI::App& app, Arguments& arguments) {
   app.set_version_flag("--version", std::string("warder ") + kWarderVersion);
   app.require_subcommand(1);
   app.fallthrough();
   admin::declare_socket(app, arguments.socket);
-  Commands commands{};
+  WarderCommands commands{};
   commands.mcp = app.add_subcommand("mcp", "Speak MCP on standard input and output. MCP clients start this command");
   commands.run = declare_run(app, arguments.run);
-  commands.agent = declare_agent(app, arguments.agent).agent;
+  commands.agent = declare_agent(app, arguments.agent);
   commands.config = app.add_subcommand("config", "Print the configuration entry that connects an MCP client to Warder");
   auto* client = commands.config->add_option("client", arguments.client, "The name of the client, from --list")
                      ->type_name("CLIENT");

@@ -30,11 +30,12 @@ struct Arguments {
   admin::ParsedCommand admin;
 };
 
-struct Commands {
-  CLI::App *mcp, *run, *config, *agent;
+struct WarderCommands {
+  CLI::App *mcp, *run, *config;
+  AgentCommands agent;
 };
 
 // `arguments` must live as long as `app`.
-Commands declare(CLI::App& app, Arguments& arguments);
+WarderCommands declare(CLI::App& app, Arguments& arguments);
 
 }  // namespace cli

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "supervisor/programs/cli/administration.h"
-#include "supervisor/programs/cli/agent.h"
 #include "supervisor/programs/cli/arguments.h"
 #include "supervisor/programs/cli/stdio_proxy.h"
 
@@ -26,7 +25,6 @@ int main(int argc, char** argv) {
   if (command == "mcp" && argc == 2) return cli::run_stdio_proxy(cli::find_socket({}));
   if (command == "mcp" && argc == 4 && std::string_view(argv[2]) == "--socket")
     return cli::run_stdio_proxy(cli::find_socket(argv[3]));
-  if (command == "agent") return cli::become_agent(argv);
   if (cli::is_administration(command)) return cli::become_administration(argv);
   return cli::run_command_line(argc, argv);
 }

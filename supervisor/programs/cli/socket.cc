@@ -67,7 +67,7 @@ Result<Fd> connect_daemon(const SocketPath& socket) {
   failed.value().hint = err == EACCES
                             ? "your user may not use this socket: ask to join the group that owns it (sudo usermod "
                               "-aG warder $USER, then log in again)"
-                            : "start it with: " + start_hint(socket) + log_hint(socket);
+                            : daemon_hint(socket);
   return failed;
 }
 
@@ -83,6 +83,8 @@ std::string start_hint(const SocketPath& socket) {
   if (socket.path == kSystemSocket) return "sudo systemctl start warder.socket";
   return daemon_beside() + " --socket " + socket.path;
 }
+
+std::string daemon_hint(const SocketPath& socket) { return "start it with: " + start_hint(socket) + log_hint(socket); }
 
 std::string own_path() {
   char path[PATH_MAX];

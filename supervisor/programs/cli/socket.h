@@ -29,6 +29,9 @@ Result<Fd> connect_daemon(const SocketPath& socket);
 // The command that starts the daemon behind this socket: "sudo systemctl start warder.socket".
 std::string start_hint(const SocketPath& socket);
 
+// The remedy where no daemon answers: how to start it, and where its service says why it does not start.
+std::string daemon_hint(const SocketPath& socket);
+
 // The absolute path of this program; "warder" if /proc cannot be read.
 std::string own_path();
 

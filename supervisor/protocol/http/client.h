@@ -3,7 +3,7 @@
 // password file. It checks certificates.
 // Source: requests come from the daemon or an administrator. Servers are not trusted: replies are bounded in bytes and
 // time.
-// Used by: supervisor/upstream, supervisor/records/traces, supervisor/programs/agent, supervisor/egress.
+// Used by: supervisor/upstream, supervisor/records/traces, supervisor/egress.
 // Errors: invalid (URL, header), unavailable (not reached, too late, broken off, no libcurl), exhausted (too large).
 #pragma once
 #include <chrono>

@@ -3,7 +3,7 @@
 // Source: untrusted bytes. Grammar: RFC 9112. Boost.Beast's parser reads the head, in request_parser.cc only; the
 // checks around it close the cases in which Beast and Node.js's llhttp differ
 // (tests/supervisor/protocol/http/splitting_test.py). The body is read without Beast. Used by:
-// supervisor/protocol/streamable_http, supervisor/programs/agent, supervisor/egress. Errors: Refused, with the status
+// supervisor/protocol/streamable_http, supervisor/egress. Errors: Refused, with the status
 // for the answer; the connection must end then.
 #pragma once
 #include <cstddef>

@@ -1,6 +1,6 @@
 // send_reply(): the last bytes to a client whose connection is closed then. Used by: endpoint.cc,
-// supervisor/programs/agent/. No errors: a client that has left gets no reply. There is no time limit: the caller shuts
-// the socket down when one is over.
+// supervisor/egress/connection.cc. No errors: a client that has left gets no reply. There is no time limit: the caller
+// shuts the socket down when one is over.
 #pragma once
 #include <cstddef>
 #include <string_view>

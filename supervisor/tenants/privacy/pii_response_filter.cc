@@ -57,9 +57,9 @@ class HidePii : public mcp::ResponseFilter {
 };
 
 // The filter of a request whose tenant is unknown: withholds every answer.
-class Withhold : public mcp::ResponseFilter {
+class WithholdingFilter : public mcp::ResponseFilter {
  public:
-  explicit Withhold(Error why) : why_(std::move(why)) {}
+  explicit WithholdingFilter(Error why) : why_(std::move(why)) {}
   Task<Result<>> apply(Job) override { co_return tl::unexpected<Error>(why_); }
 
  private:
@@ -72,7 +72,7 @@ mcp::ResponseFilterOf pii_response_filter(tenants::RequesterOf requester_of, Pii
   return [requester_of = std::move(requester_of), &vaults,
           &work](const mcp::RequestContext& context) -> std::unique_ptr<mcp::ResponseFilter> {
     auto requester = requester_of(context);
-    if (!requester) return std::make_unique<Withhold>(requester.error());
+    if (!requester) return std::make_unique<WithholdingFilter>(requester.error());
     if (policies::pii_of(*requester->policy).answers == policies::PiiRules::Answers::as_is) return nullptr;
     return std::make_unique<HidePii>(*std::move(requester), vaults, work);
   };

@@ -1,0 +1,1 @@
+"""The program of `warder agent`. README.md names its modules."""

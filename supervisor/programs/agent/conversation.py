@@ -1,0 +1,62 @@
+"""The conversation with a model, in no provider's form: the messages of the user, the model and the tools."""
+import dataclasses
+from typing import Any
+
+
+@dataclasses.dataclass
+class ToolRequest:
+    """A call that the model asks for."""
+    id: str
+    name: str
+    arguments: str = ""  # as the model wrote them: JSON, if the model made no mistake
+
+
+@dataclasses.dataclass
+class ToolAnswer:
+    id: str
+    name: str
+    text: str
+    is_error: bool = False
+
+
+@dataclasses.dataclass
+class ShownTool:
+    """A tool as the model sees it, and tools/list of the daemon has it."""
+    name: str
+    description: str
+    schema: Any  # of the arguments
+
+
+@dataclasses.dataclass
+class TokenUsage:
+    read: int = 0
+    written: int = 0
+    is_known: bool = False  # the server reported it
+
+
+@dataclasses.dataclass
+class ModelReply:
+    text: str = ""
+    requests: list[ToolRequest] = dataclasses.field(default_factory=list)
+    usage: TokenUsage = dataclasses.field(default_factory=TokenUsage)
+    is_cut: bool = False  # the model reached the bound of one reply
+
+
+# The kinds of messages follow each other: user, model, tools, model, tools, ..., model.
+@dataclasses.dataclass
+class UserMessage:
+    text: str
+
+
+@dataclasses.dataclass
+class ModelMessage:
+    text: str
+    requests: list[ToolRequest]
+
+
+@dataclasses.dataclass
+class ToolsMessage:
+    answers: list[ToolAnswer]  # one for each request of the message before
+
+
+Message = UserMessage | ModelMessage | ToolsMessage

@@ -1,0 +1,17 @@
+"""Reads files with a bound."""
+from typing import BinaryIO
+
+from .failure import Failure, Kind, os_failure
+
+
+def read_complete(file: BinaryIO, max_bytes: int, name: str) -> bytes:
+    """Raises Failure: other, the file cannot be read or is too large. `name`: for errors."""
+    data = bytearray()
+    try:
+        while part := file.read(65536):
+            data += part
+            if len(data) > max_bytes:
+                raise Failure(Kind.OTHER, f"{name}: the file has more than {max_bytes} bytes", "read the file in parts")
+    except OSError as error:
+        raise os_failure(error, f"{name}: read") from None
+    return bytes(data)

@@ -1,0 +1,161 @@
+"""A client of one HTTP/1.1 server: it follows no redirect, uses no proxy of the environment and no password file, and
+checks certificates. Replies are bounded in bytes; only finding and connecting the host has a limit of time."""
+import asyncio
+import contextlib
+import dataclasses
+import os
+import re
+import socket
+import ssl
+from collections.abc import AsyncIterator
+
+from .failure import Failure, Kind
+from .urls import Url
+
+CONNECT_SECONDS = 10
+MAX_HEAD_BYTES = 64 << 10
+MAX_BODY_BYTES = 16 << 20
+AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"
+
+
+def reason_of(error: Exception) -> str:
+    """The sentence of an error of the network."""
+    if isinstance(error, TimeoutError) and not error.args:
+        return f"no connection within {CONNECT_SECONDS} s"
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"the certificate is not valid: {error.verify_message}"
+    if isinstance(error, asyncio.IncompleteReadError):
+        return "the connection was closed before the end of the reply"
+    if isinstance(error, OSError) and not isinstance(error, (ssl.SSLError, socket.gaierror)) and error.errno:
+        return os.strerror(error.errno)
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
+
+
+@contextlib.contextmanager
+def network_failures():
+    """Errors of the network become a Failure: unavailable."""
+    try:
+        yield
+    except asyncio.LimitOverrunError:
+        raise Failure(Kind.OTHER, f"the reply has more than {MAX_HEAD_BYTES} bytes of headers") from None
+    except (OSError, EOFError) as error:
+        raise Failure(Kind.UNAVAILABLE, reason_of(error)) from None
+
+
+@dataclasses.dataclass
+class Reply:
+    status: int
+    headers: dict[str, str]  # names in lower case; the first of each name
+    parts: AsyncIterator[bytes]  # of the body
+
+    async def read(self) -> bytes:
+        """The next part of the body; empty: the body has ended."""
+        return await anext(self.parts, b"")
+
+    @property
+    def media_type(self) -> str:
+        return re.split("[; ]", self.headers.get("content-type", ""))[0]
+
+
+class HttpClient:
+    """Sends one request at a time. A connection whose last reply was read to its end serves the next request, too."""
+
+    def __init__(self, url: Url, tls: ssl.SSLContext | None = None):
+        self._url, self._tls = url, tls
+        self._stream: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self._is_idle = False  # the stream can take a request
+
+    async def post(self, path: str, headers: dict[str, str], body: bytes) -> Reply:
+        """`path` is appended to that of the URL. Raises Failure, as reading the body does: unavailable (not reached,
+        broken off), other (too large)."""
+        head = [f"POST {self._url.path}{path} HTTP/1.1", f"Host: {self._url.authority}",
+                *(f"{name}: {value}" for name, value in headers.items()), f"Content-Length: {len(body)}", "", ""]
+        request = "\r\n".join(head).encode("latin-1") + body
+        with network_failures():
+            if self._is_idle:  # the server may have closed it meanwhile
+                with contextlib.suppress(OSError, EOFError):
+                    return await self._exchange(request)
+            self.close()
+            async with asyncio.timeout(CONNECT_SECONDS):
+                self._stream = await asyncio.open_connection(
+                    self._url.host, self._url.port, ssl=self._context() if self._url.is_secure else None,
+                    limit=MAX_HEAD_BYTES, happy_eyeballs_delay=0.2)
+            return await self._exchange(request)
+
+    def close(self) -> None:
+        if self._stream:
+            self._stream[1].transport.abort()
+        self._stream, self._is_idle = None, False
+
+    def _context(self) -> ssl.SSLContext:
+        if not self._tls:
+            self._tls = ssl.create_default_context(cafile=AUTHORITIES)
+            self._tls.set_alpn_protocols(["http/1.1"])
+        return self._tls
+
+    async def _exchange(self, request: bytes) -> Reply:
+        self._is_idle = False
+        assert self._stream
+        reader, writer = self._stream
+        writer.write(request)
+        status = 100
+        while 100 <= status < 200:  # interim replies
+            lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+            first = re.fullmatch(r"HTTP/1\.([01]) ([1-9][0-9]{2})(?: .*)?", lines[0])
+            if not first:
+                raise Failure(Kind.UNAVAILABLE, "the reply is not HTTP/1.1")
+            status = int(first[2])
+        headers: dict[str, str] = {}
+        for line in lines[1:]:
+            name, _, value = line.partition(":")
+            headers.setdefault(name.lower(), value.strip(" \t"))
+        may_stay = first[1] == "1" and "close" not in headers.get("connection", "").lower()
+        return Reply(status, headers, self._body(reader, headers, may_stay))
+
+    async def _body(self, reader: asyncio.StreamReader, headers: dict[str, str],
+                    may_stay: bool) -> AsyncIterator[bytes]:
+        length = headers.get("content-length")
+        if "transfer-encoding" in headers:
+            parts = _chunks(reader)
+        elif length is None:
+            parts, may_stay = _until_end(reader), False
+        elif re.fullmatch("[0-9]{1,15}", length):
+            parts = _exactly(reader, int(length))
+        else:
+            raise Failure(Kind.UNAVAILABLE, "the reply has no valid Content-Length")
+        total = 0
+        with network_failures():
+            async for part in parts:
+                total += len(part)
+                if total > MAX_BODY_BYTES:
+                    raise Failure(Kind.OTHER, f"the reply is larger than {MAX_BODY_BYTES} bytes")
+                yield part
+        self._is_idle = may_stay
+
+
+async def _until_end(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    while part := await reader.read(65536):
+        yield part
+
+
+async def _exactly(reader: asyncio.StreamReader, size: int) -> AsyncIterator[bytes]:
+    while size > 0:
+        part = await reader.read(min(size, 65536))
+        if not part:
+            raise asyncio.IncompleteReadError(b"", size)
+        size -= len(part)
+        yield part
+
+
+async def _chunks(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    while True:
+        digits = (await reader.readuntil(b"\n")).partition(b";")[0].strip()
+        if not re.fullmatch(b"[0-9A-Fa-f]{1,15}", digits):
+            raise Failure(Kind.UNAVAILABLE, "the chunks of the reply are not valid")
+        if int(digits, 16) == 0:
+            break
+        async for part in _exactly(reader, int(digits, 16)):
+            yield part
+        await reader.readuntil(b"\n")
+    while (await reader.readuntil(b"\n")).strip():  # trailer fields
+        pass
