@@ -1,7 +1,7 @@
 // Annexes: parts of the daemon that it can be built without, each by an option of CMake. The two functions are made by
 // CMake for each program (annexes.cc.in). An annex includes what it needs of the daemon; no other room includes an
 // annex: a room that can use a service of it has a pointer among its needs (parts.h), which is nullptr without the
-// annex. Used by: the list of parts, and whatever says what this warderd lacks. No errors.
+// annex. Used by: the list of parts, and the texts that name absent annexes. No errors.
 #pragma once
 #include <string>
 #include <vector>

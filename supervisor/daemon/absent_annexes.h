@@ -1,4 +1,4 @@
-// What this warderd lacks, and who may miss it: the annexes that it was built without (supervisor/annexes.h). Used by:
+// The annexes that it was built without (supervisor/annexes.h). Used by:
 // the start, the doctor, and --version.
 #pragma once
 #include <optional>

@@ -66,7 +66,7 @@ def joined_content(result: Any) -> str:
 
 
 def program_answer(result: Any) -> Any:
-    """The answer of execute_code: the JSON of its first block; None: it has none."""
+    """The answer of execute_code: the JSON of its first block; None: the block has no JSON."""
     with contextlib.suppress(Failure, IndexError):
         return parse_json(text_member(list_member(result, "content")[0], "text"))
     return None

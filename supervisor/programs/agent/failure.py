@@ -1,4 +1,4 @@
-"""Failure: why something cannot be done, as a sentence, and what helps."""
+"""Failure: the cause of a failure, as a sentence, and a remedy."""
 import enum
 import os
 

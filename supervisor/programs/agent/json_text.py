@@ -58,7 +58,7 @@ def dump_json(value: Any) -> str:
 
 
 def member(value: Any, key: str) -> Any:
-    """None if the value is no object, or has no such member."""
+    """None if the value is no object, or lacks the member."""
     return value.get(key) if isinstance(value, dict) else None
 
 
@@ -73,6 +73,6 @@ def list_member(value: Any, key: str) -> list[Any]:
 
 
 def number_member(value: Any, key: str) -> int:
-    """A whole number from 0 on; 0 if the member is no such number."""
+    """A whole number from 0 on; 0 if the member is another value."""
     number = member(value, key)
     return number if isinstance(number, int) and not isinstance(number, bool) and 0 <= number < 1 << 64 else 0

@@ -131,7 +131,7 @@ def _read_base_url(arguments: Arguments) -> tuple[str, Url]:
 
 
 def _read_key() -> str:
-    """Empty: there is no key. Servers on this machine often want none."""
+    """Empty: there is no key. Servers on this machine often ask for no key."""
     key, folder = os.environ.get("LLM_API_KEY", ""), os.environ.get("CREDENTIALS_DIRECTORY", "")
     file = f"{folder}/llm-api-key"
     if folder and os.path.exists(file):

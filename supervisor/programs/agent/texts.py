@@ -1,4 +1,4 @@
-"""Texts of servers, models and programs, which may hold anything: for a line of progress, for a terminal, as bytes."""
+"""Texts of servers, models and programs, which are not trusted: for a line of progress, for a terminal, as bytes."""
 import contextlib
 import re
 import time

@@ -16,7 +16,7 @@ class Url:
 
 
 def parse_url(text: str) -> Url:
-    """Not a general parser: what it does not understand is refused. Raises Failure: invalid."""
+    """Not a general parser: an unknown form is refused. Raises Failure: invalid."""
     def refused(why: str) -> Failure:
         return Failure(Kind.INVALID, f"the URL {why}", "http://HOST[:PORT]/PATH or https://HOST[:PORT]/PATH")
     if len(text) > 8192:
