@@ -1,5 +1,5 @@
-// The annexes that it was built without (supervisor/annexes.h). Used by:
-// the start, the doctor, and --version.
+// Absent annexes: those that this warderd was built without (supervisor/annexes.h). Used by: the start, the doctor, and
+// --version.
 #pragma once
 #include <optional>
 #include <string>
