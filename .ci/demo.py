@@ -14,7 +14,7 @@ import tempfile
 import time
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
-BUILD, VAR = TOP / "build/release", TOP / "var"
+BUILD, VAR = TOP / "build/demo", TOP / "var"
 SOCKET = VAR / "mcp.sock"
 WARDER = BUILD / "supervisor/programs/cli/warder"
 PROGRAM = """\
@@ -123,7 +123,7 @@ def main():
     parser = argparse.ArgumentParser(prog="demo")
     parser.add_argument("--keep", action="store_true", help="leave the daemon running")
     parser.add_argument("--socket", type=pathlib.Path, help="use the daemon that listens here")
-    parser.add_argument("--warder", type=pathlib.Path, help="the program that connects; default: build/release's")
+    parser.add_argument("--warder", type=pathlib.Path, help="the program that connects; default: build/demo's")
     options = parser.parse_args()
     global SOCKET, WARDER
     SOCKET, WARDER = options.socket or SOCKET, options.warder or WARDER
