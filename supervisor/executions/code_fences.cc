@@ -135,8 +135,8 @@ bool is_prose(std::string_view line, CodeLanguage language) {
   }
   if (plain.find_first_of(is_shell ? "$|;&<>(){}=\\\"" : "={};$\\") != plain.npos) return false;
   const char first = line[0];
-  const bool is_letter = is_letter(first) || static_cast<unsigned char>(first) >= 0x80;
-  if (!is_letter) return is_marked(line);
+  const bool begins_word = is_letter(first) || static_cast<unsigned char>(first) >= 0x80;
+  if (!begins_word) return is_marked(line);
   const std::string_view word =
       std::string_view(plain).substr(0, std::min(plain.find_first_of(" :,.!?'"), plain.size()));
   const bool is_capital = is_upper(first);

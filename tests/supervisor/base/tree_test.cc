@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-void put(const fs::path& file, std::string_view text) { std::ofstream(file, std::ios::binary) << text; }
+void put_file(const fs::path& file, std::string_view text) { std::ofstream(file, std::ios::binary) << text; }
 
 Fd open_to_read(const fs::path& path) {
   Fd opened(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -44,9 +44,9 @@ Walked walk(const fs::path& tree, TreeBounds bounds) {
 TEST_CASE("a walk visits folders before their contents, by name, and follows no link", "[tree]") {
   const TempDirectory temp;
   fs::create_directories(temp.path() / "tree" / "b" / "inner");
-  put(temp.path() / "tree" / "b" / "file", "x");
-  put(temp.path() / "tree" / "a", "x");
-  put(temp.path() / "outside", "x");
+  put_file(temp.path() / "tree" / "b" / "file", "x");
+  put_file(temp.path() / "tree" / "a", "x");
+  put_file(temp.path() / "outside", "x");
   fs::create_directory_symlink(temp.path(), temp.path() / "tree" / "link");
   const Walked all = walk(temp.path() / "tree", {5, 2});
   CHECK(all.end.exceeded == TreeBound::none);
@@ -77,7 +77,7 @@ TEST_CASE("an entry that vanishes during a walk is an error, or left out", "[tre
 
 TEST_CASE("the first error of a visit ends the walk", "[tree]") {
   const TempDirectory temp;
-  for (const char* name : {"a", "b"}) put(temp.path() / name, "x");
+  for (const char* name : {"a", "b"}) put_file(temp.path() / name, "x");
   int visits = 0;
   const auto walked =
       walk_tree(open_to_read(temp.path()).get(), {9, 9}, VanishedEntries::fail, [&](const TreeEntry&) -> Result<> {
@@ -91,10 +91,10 @@ TEST_CASE("the first error of a visit ends the walk", "[tree]") {
 TEST_CASE("two files are compared to their last byte", "[tree]") {
   const TempDirectory temp;
   const std::string text(600'000, 'x');
-  put(temp.path() / "a", text);
-  put(temp.path() / "same", text);
-  put(temp.path() / "longer", text + "x");
-  put(temp.path() / "other", text.substr(1) + "y");
+  put_file(temp.path() / "a", text);
+  put_file(temp.path() / "same", text);
+  put_file(temp.path() / "longer", text + "x");
+  put_file(temp.path() / "other", text.substr(1) + "y");
   const auto is_same_as = [&](const char* name) {
     return have_same_bytes(open_to_read(temp.path() / "a").get(), open_to_read(temp.path() / name).get()).value();
   };
