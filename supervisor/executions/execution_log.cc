@@ -1,10 +1,9 @@
 #include "supervisor/executions/execution_log.h"
 
-#include <cmath>
-
 #include "policies/policy_parts.h"
 #include "supervisor/base/journal_log.h"
 #include "supervisor/base/trace_parent.h"
+#include "supervisor/records/journal/execution_facts.h"
 
 namespace executions {
 namespace {
@@ -22,8 +21,6 @@ std::vector<LogField> fields_of(const ExecutionRecord& execution) {
           {"WARDER_TRACEPARENT", execution.trace},
           {"WARDER_TRACE_ID", execution.trace.empty() ? "" : TraceParent{execution.trace}.trace_id()}};
 }
-
-std::string microseconds(double ms) { return std::to_string(std::llround(ms * 1000)); }
 
 }  // namespace
 
@@ -43,11 +40,10 @@ void log_ended(Loop& loop, std::shared_ptr<const ExecutionRecord> execution) {
     const jail::JailUsage& usage = execution->usage;
     auto fields = fields_of(*execution);
     fields.push_back({"WARDER_OUTCOME", execution->outcome});
-    fields.push_back({"WARDER_WALL_USEC", microseconds(usage.wall_ms)});
-    if (usage.cpu_ms) fields.push_back({"WARDER_CPU_USEC", microseconds(*usage.cpu_ms)});
-    if (usage.memory_peak_bytes > 0)
-      fields.push_back({"WARDER_MEMORY_PEAK_BYTES", std::to_string(usage.memory_peak_bytes)});
-    if (usage.processes_peak > 0) fields.push_back({"WARDER_PROCESSES_PEAK", std::to_string(usage.processes_peak)});
+    journal::for_each_fact(ended_with(usage), [&fields](const journal::ExecutionFact& fact, auto value) {
+      if (!fact.log_field.empty() && fact.is_known(static_cast<int64_t>(value)))
+        fields.push_back({fact.log_field, std::to_string(value)});
+    });
     log_fields(LogLevel::info, kEndedId,
                fmt::format("execution {}: tenant {} {} {} {:.1f} ms", execution->id, execution->tenant.text(),
                            execution->language, execution->outcome, usage.wall_ms),

@@ -76,8 +76,7 @@ Result<> ExecutionRecording::keep_value(std::string_view part) {
   return saved;
 }
 
-journal::Ended ExecutionRecording::ended(jail::Outcome outcome) const {
-  journal::Ended ended;
+journal::Ended ExecutionRecording::ended(jail::Outcome outcome, journal::Ended ended) const {
   ended.outcome = jail::outcome_name(outcome);
   ended.took_us = std::llround(ms_since(requested_at_) * 1000);
   return ended;
@@ -85,11 +84,7 @@ journal::Ended ExecutionRecording::ended(jail::Outcome outcome) const {
 
 Task<Result<>> ExecutionRecording::end(const jail::Report& report, journal::Ledger ledger,
                                        const tenants::Changes* changes) {
-  journal::Ended ended = this->ended(report.outcome);
-  ended.wall_us = std::llround(report.usage.wall_ms * 1000);
-  ended.cpu_us = report.usage.cpu_ms ? std::llround(*report.usage.cpu_ms * 1000) : journal::kCpuUnknown;
-  ended.memory_peak_bytes = report.usage.memory_peak_bytes;
-  ended.processes_peak = report.usage.processes_peak;
+  journal::Ended ended = this->ended(report.outcome, ended_with(report.usage));
   ended.ledger = ledger;
   ended.ledger.printed_bytes = report.out.bytes + report.err.bytes;
   ended.ledger.printed_tokens = journal::estimated_tokens(report.out.bytes, report.out.text) +
@@ -109,7 +104,7 @@ Task<Result<>> ExecutionRecording::end(const jail::Report& report, journal::Ledg
 }
 
 Task<Result<>> ExecutionRecording::end_without_jail() {
-  journal::Ended failed = ended(jail::Outcome::internal);
+  journal::Ended failed = ended(jail::Outcome::internal, {});
   auto written = co_await books_.journal.end(*std::move(row_), std::move(failed));
   co_return written;
 }

@@ -71,7 +71,7 @@ class ExecutionRecording {
   void end_without_program(std::string outcome = "ok") { entry_.pass(std::move(outcome)); }
 
  private:
-  journal::Ended ended(jail::Outcome outcome) const;
+  journal::Ended ended(jail::Outcome outcome, journal::Ended ended) const;
 
   const Books books_;
   const Monotonic::time_point requested_at_ = Monotonic::now();

@@ -1,6 +1,7 @@
 #include "supervisor/executions/execution_registry.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "jail/execution/execution.h"
 #include "jail/execution/outcome.h"
@@ -27,6 +28,15 @@ std::string_view stage_name(Stage stage) { return kStageNames[static_cast<size_t
 jail::LiveUsage ExecutionRecord::now() const {
   if (stage != Stage::ended) return handle.usage();
   return {usage.wall_ms, usage.cpu_ms, usage.memory_peak_bytes, usage.processes_peak};
+}
+
+journal::Ended ended_with(const jail::JailUsage& usage) {
+  journal::Ended ended;
+  ended.wall_us = std::llround(usage.wall_ms * 1000);
+  ended.cpu_us = usage.cpu_ms ? std::llround(*usage.cpu_ms * 1000) : journal::kCpuUnknown;
+  ended.memory_peak_bytes = usage.memory_peak_bytes;
+  ended.processes_peak = usage.processes_peak;
+  return ended;
 }
 
 void RecentTimes::add(int64_t us) {
@@ -71,12 +81,10 @@ ExecutionRegistry::Entry::~Entry() {
   if (execution_->stage == Stage::ended) return;
   if (execution_->stage == Stage::waiting && execution_->message.empty())
     execution_->message = "cancelled while it waited for its turn; it did not run";
-  journal::Ended ended;
-  ended.outcome = execution_->outcome = "cancelled";
   const jail::LiveUsage used = execution_->now();
   execution_->usage = {used.wall_ms, used.cpu_ms, used.memory_bytes, used.tasks};
-  ended.wall_us = static_cast<int64_t>(used.wall_ms * 1000);
-  ended.cpu_us = used.cpu_ms ? static_cast<int64_t>(*used.cpu_ms * 1000) : journal::kCpuUnknown;
+  journal::Ended ended = ended_with(execution_->usage);
+  ended.outcome = execution_->outcome = "cancelled";
   if (execution_->stage != Stage::waiting) {
     registry_.sums_.totals.add(execution_->language, ended);
     registry_.of_tenant_[execution_->tenant.account].add(execution_->language, ended);

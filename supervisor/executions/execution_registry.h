@@ -61,6 +61,8 @@ struct ExecutionRecord : std::enable_shared_from_this<ExecutionRecord> {
 
   jail::LiveUsage now() const;
 };
+// The usage as the journal stores it, in whole microseconds. Outcome and ledger are empty.
+journal::Ended ended_with(const jail::JailUsage& usage);
 using ExecutionRecordPtr = std::shared_ptr<ExecutionRecord>;
 
 // Histogram: counts all durations of one kind since the daemon started, by length.

@@ -1,6 +1,7 @@
 #include "supervisor/executions/execution_span.h"
 
 #include "policies/policy_parts.h"
+#include "supervisor/records/journal/execution_facts.h"
 #include "supervisor/upstream/calls/audited_call.h"
 
 namespace executions {
@@ -22,10 +23,15 @@ ExecutionSpan::~ExecutionSpan() {
   span_.set("warder.outcome", execution.outcome);
   if (!execution.start.empty()) span_.set("warder.start", execution.start);
   if (execution.usage.wall_ms > 0) {
-    span_.set("warder.wall_ms", execution.usage.wall_ms);
-    if (execution.usage.cpu_ms) span_.set("warder.cpu_ms", *execution.usage.cpu_ms);
-    if (execution.usage.memory_peak_bytes > 0)
-      span_.set("warder.memory_peak_bytes", static_cast<int64_t>(execution.usage.memory_peak_bytes));
+    journal::for_each_fact(ended_with(execution.usage), [this](const journal::ExecutionFact& fact, auto value) {
+      const auto number = static_cast<int64_t>(value);
+      if (fact.span_key.empty() || !fact.is_known(number)) return;
+      if (fact.is_time()) {
+        span_.set(fact.span_key, static_cast<double>(number) / 1000);
+      } else {
+        span_.set(fact.span_key, number);
+      }
+    });
   }
   if (!execution.rule.empty()) span_.set("warder.rule", execution.rule);
   if (execution.outcome != "ok") span_.fail(execution.outcome);

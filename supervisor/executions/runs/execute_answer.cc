@@ -14,7 +14,9 @@
 #include "supervisor/base/json/json_members.h"
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/base/percent.h"
+#include "supervisor/executions/execution_registry.h"
 #include "supervisor/executions/runs/folded_files.h"
+#include "supervisor/records/journal/execution_facts.h"
 #include "supervisor/tenants/index/interpreter_files.h"
 #include "supervisor/tenants/resource_uris.h"
 
@@ -57,8 +59,6 @@ std::string layers_json(const jail::Applied& applied) {
   for (const auto& [name, hash] : applied.layers) layers[name] = hash.substr(0, kShortHash);
   return dump_json(layers);
 }
-
-double rounded(double ms) { return std::round(ms * 1000) / 1000; }
 
 void add_truncated(Members& members, const ExecuteAnswer& answer) {
   Json truncated;
@@ -171,19 +171,8 @@ void add_end(Members& members, const ExecuteAnswer& answer) {
 
 // What an agent can act on: much processor time, much memory. With the receipt: all that was measured.
 void add_usage(Members& members, const ExecuteAnswer& answer) {
-  constexpr double kMuchCpuMs = 1000;
-  constexpr uint64_t kMuchMemory = 64 << 20;
-  const jail::JailUsage& used = answer.report->usage;
-  Json usage;
-  if (answer.has_receipt) {
-    usage["wall_ms"] = rounded(used.wall_ms);
-    if (used.cpu_ms) usage["cpu_ms"] = rounded(*used.cpu_ms);
-    if (used.memory_peak_bytes > 0) usage["memory_peak_bytes"] = used.memory_peak_bytes;
-    if (used.processes_peak > 0) usage["processes_peak"] = used.processes_peak;
-  } else {
-    if (used.cpu_ms && *used.cpu_ms >= kMuchCpuMs) usage["cpu_ms"] = std::llround(*used.cpu_ms);
-    if (used.memory_peak_bytes >= kMuchMemory) usage["memory_peak_bytes"] = used.memory_peak_bytes;
-  }
+  const auto form = answer.has_receipt ? journal::UsageForm::all : journal::UsageForm::large;
+  const Json usage = journal::usage_json(executions::ended_with(answer.report->usage), form);
   if (!usage.is_null()) members.raw("usage", dump_json(usage));
 }
 

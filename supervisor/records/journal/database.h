@@ -33,6 +33,10 @@ class [[nodiscard]] Statement {
   Statement& bind(int64_t value);
   Statement& bind(std::string_view text);
   Statement& bind_blob(std::string_view bytes);
+  Statement& bind_null() {  // a parameter without a value is NULL
+    next_++;
+    return *this;
+  }
   // False: there is no further row.
   Result<bool> step();
   // For statements without rows.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "supervisor/base/elapsed_clock.h"
+#include "supervisor/records/journal/execution_facts.h"
 
 namespace journal {
 namespace {
@@ -96,16 +97,44 @@ constexpr char kAge[] = "ALTER TABLE executions ADD COLUMN recorded_ms INTEGER N
 
 uint64_t loaded(int64_t value) { return value < 0 ? 0 : static_cast<uint64_t>(value); }
 
-Row read_row(const Statement& row) {
-  return {row.text(0), row.text(1), row.text(2), row.text(3), row.text(4), row.integer(5), row.integer(6)};
+std::string placeholders(std::string_view columns) {
+  std::string text = "?";
+  for (const char c : columns)
+    if (c == ',') text += ",?";
+  return text;
+}
+
+// Calls visit(column of the table `totals`, sum) for each sum that the table has.
+template <class Value, class Visit>
+void for_each_total(Value&& totals, Visit visit) {
+  visit("wall_us", totals.wall_us), visit("cpu_us", totals.cpu_us);
+  visit("kept_out_bytes", totals.withheld_bytes), visit("kept_out_tokens", totals.withheld_tokens);
+  for_each_ledger_fact([&](const ExecutionFact& fact, uint64_t Ledger::*member) {
+    if (fact.totalled != Totalled::no) visit(fact.column, totals.ledger.*member);
+  });
+}
+
+// A text for each column of for_each_total(), with `column` in place of each "@".
+std::string for_total_columns(std::string_view form) {
+  std::string text;
+  for_each_total(Totals(), [&](std::string_view column, uint64_t) {
+    text += ", ";
+    for (const char c : form) c == '@' ? text += column : text += c;
+  });
+  return text;
+}
+
+// `selected`: the columns language, outcome and executions, then the sums, of some executions of one tenant each.
+std::string add_to_totals(const std::string& selected) {
+  return "INSERT INTO totals(tenant, language, outcome, executions" + for_total_columns("@") + ") SELECT tenant, " +
+         selected + " ON CONFLICT DO UPDATE SET executions=executions+excluded.executions" +
+         for_total_columns("@=@+excluded.@");
 }
 
 Result<Totals> read_totals(Database& database, const std::string& tenant) {
-  TRY(Statement rows,
-      database.prepare("SELECT language, outcome, executions, wall_us, cpu_us, returned_bytes, "
-                       "printed_bytes, fetched_bytes, kept_out_bytes, definitions_avoided_bytes, read_bytes, "
-                       "returned_tokens, kept_out_tokens, definitions_avoided_tokens, read_tokens "
-                       "FROM totals WHERE tenant=?"));
+  static const std::string kTotals =
+      "SELECT language, outcome, executions" + for_total_columns("@") + " FROM totals WHERE tenant=?";
+  TRY(Statement rows, database.prepare(kTotals.c_str()));
   rows.bind(tenant);
   Totals totals;
   for (;;) {
@@ -115,18 +144,8 @@ Result<Totals> read_totals(Database& database, const std::string& tenant) {
     totals.executions += count;
     totals.languages[rows.text(0)] += count;
     totals.outcomes[rows.text(1)] += count;
-    totals.wall_us += loaded(rows.integer(3));
-    totals.cpu_us += loaded(rows.integer(4));
-    totals.ledger.returned_bytes += loaded(rows.integer(5));
-    totals.ledger.printed_bytes += loaded(rows.integer(6));
-    totals.ledger.fetched_bytes += loaded(rows.integer(7));
-    totals.withheld_bytes += loaded(rows.integer(8));
-    totals.ledger.definitions_avoided_bytes += loaded(rows.integer(9));
-    totals.ledger.read_bytes += loaded(rows.integer(10));
-    totals.ledger.returned_tokens += loaded(rows.integer(11));
-    totals.withheld_tokens += loaded(rows.integer(12));
-    totals.ledger.definitions_avoided_tokens += loaded(rows.integer(13));
-    totals.ledger.read_tokens += loaded(rows.integer(14));
+    int column = 3;
+    for_each_total(totals, [&](std::string_view, uint64_t& sum) { sum += loaded(rows.integer(column++)); });
   }
 }
 
@@ -157,23 +176,6 @@ Result<Quantiles> read_quantiles(Database& database, const std::string& tenant, 
   return quantiles;
 }
 
-constexpr char kAddTotals[] =
-    "INSERT INTO totals SELECT tenant, language, outcome, 1, coalesce(wall_us,0), coalesce(cpu_us,0), "
-    "coalesce(returned_bytes,0), coalesce(printed_bytes,0), coalesce(fetched_bytes,0), "
-    "max(0, coalesce(printed_bytes,0) + coalesce(fetched_bytes,0) + coalesce(read_bytes,0) - "
-    "coalesce(returned_bytes,0)), coalesce(definitions_avoided_bytes,0), coalesce(read_bytes,0), "
-    "coalesce(returned_tokens,0), coalesce(kept_out_tokens,0), coalesce(definitions_avoided_tokens,0), "
-    "coalesce(read_tokens,0) FROM executions WHERE id=? "
-    "ON CONFLICT DO UPDATE SET executions=executions+1, wall_us=wall_us+excluded.wall_us, "
-    "cpu_us=cpu_us+excluded.cpu_us, returned_bytes=returned_bytes+excluded.returned_bytes, "
-    "printed_bytes=printed_bytes+excluded.printed_bytes, fetched_bytes=fetched_bytes+excluded.fetched_bytes, "
-    "kept_out_bytes=kept_out_bytes+excluded.kept_out_bytes, "
-    "definitions_avoided_bytes=definitions_avoided_bytes+excluded.definitions_avoided_bytes, "
-    "read_bytes=read_bytes+excluded.read_bytes, returned_tokens=returned_tokens+excluded.returned_tokens, "
-    "kept_out_tokens=kept_out_tokens+excluded.kept_out_tokens, "
-    "definitions_avoided_tokens=definitions_avoided_tokens+excluded.definitions_avoided_tokens, "
-    "read_tokens=read_tokens+excluded.read_tokens";
-
 }  // namespace
 
 SchemaPart executions_part() {
@@ -181,50 +183,36 @@ SchemaPart executions_part() {
 }
 
 Result<> write_started(Database& database, const StartedRow& start) {
-  TRY(Statement insert,
-      database.prepare("INSERT INTO executions(id, tenant, language, policy, started_ms, code_bytes, "
-                       "uid, principal, recorded_ms) VALUES(?,?,?,?,?,?,nullif(?,-1),?,?) ON CONFLICT(id) DO NOTHING"));
-  return insert.bind(start.id)
-      .bind(start.tenant)
-      .bind(start.language)
-      .bind(start.policy)
-      .bind(start.at_ms)
-      .bind(stored(start.code_bytes))
-      .bind(start.uid ? int64_t{*start.uid} : -1)
-      .bind(start.principal)
-      .bind(retention_now_ms())
-      .run();
+  static const std::string kColumns = started_columns() + ", recorded_ms";
+  static const std::string kInsert =
+      "INSERT INTO executions(" + kColumns + ") VALUES(" + placeholders(kColumns) + ") ON CONFLICT(id) DO NOTHING";
+  TRY(Statement insert, database.prepare(kInsert.c_str()));
+  bind_facts(insert, start);
+  return insert.bind(retention_now_ms()).run();
 }
 
 Result<> write_ended(Database& database, const Ended& ended) {
-  TRY(Statement update,
-      database.prepare(
-          "UPDATE executions SET outcome=?2, wall_us=?3, cpu_us=nullif(?4,-1), memory_peak_bytes=?5, "
-          "processes_peak=?6, returned_bytes=?7, printed_bytes=?8, fetched_bytes=?9, "
-          "definitions_avoided_bytes=?10, took_us=?11, read_bytes=?12, "
-          "returned_tokens=?13, printed_tokens=?14, fetched_tokens=?15, "
-          "definitions_avoided_tokens=?16, read_tokens=?17, kept_out_tokens=?18 WHERE id=?1 AND outcome IS NULL"));
-  update.bind(ended.id).bind(ended.outcome).bind(ended.wall_us).bind(ended.cpu_us);
-  update.bind(stored(ended.memory_peak_bytes)).bind(static_cast<int64_t>(ended.processes_peak));
-  update.bind(stored(ended.ledger.returned_bytes)).bind(stored(ended.ledger.printed_bytes));
-  update.bind(stored(ended.ledger.fetched_bytes)).bind(stored(ended.ledger.definitions_avoided_bytes));
-  update.bind(ended.took_us).bind(stored(ended.ledger.read_bytes));
-  update.bind(stored(ended.ledger.returned_tokens)).bind(stored(ended.ledger.printed_tokens));
-  update.bind(stored(ended.ledger.fetched_tokens)).bind(stored(ended.ledger.definitions_avoided_tokens));
-  update.bind(stored(ended.ledger.read_tokens)).bind(stored(ended.ledger.withheld_tokens()));
-  CHECKED(update.run());
+  static const std::string kColumns = ended_columns() + ", outcome, kept_out_tokens";
+  static const std::string kUpdate =
+      "UPDATE executions SET (" + kColumns + ")=(" + placeholders(kColumns) + ") WHERE id=? AND outcome IS NULL";
+  TRY(Statement update, database.prepare(kUpdate.c_str()));
+  bind_facts(update, ended);
+  CHECKED(update.bind(ended.outcome).bind(stored(ended.ledger.withheld_tokens())).bind(ended.id).run());
   if (database.changed_rows() == 0)
     return fail(Code::not_found, fmt::format("the journal knows no running execution '{}'", ended.id));
-  TRY(Statement add, database.prepare(kAddTotals));
+  static const std::string kAdd =
+      add_to_totals("language, outcome, 1" + for_total_columns("?") + " FROM executions WHERE id=?");
+  TRY(Statement add, database.prepare(kAdd.c_str()));
+  Totals one;
+  one.add({}, ended);
+  for_each_total(one, [&add](std::string_view, uint64_t sum) { add.bind(stored(sum)); });
   return add.bind(ended.id).run();
 }
 
 Result<uint64_t> interrupt_running(Database& database) {
-  CHECKED(
-      database.execute("INSERT INTO totals SELECT tenant, language, 'interrupted', count(*), 0, 0, 0, 0, 0, 0, 0, 0, "
-                       "0, 0, 0, 0 FROM executions "
-                       "WHERE outcome IS NULL GROUP BY tenant, language ON CONFLICT DO UPDATE SET "
-                       "executions=executions+excluded.executions"));
+  CHECKED(database.execute(add_to_totals("language, 'interrupted', count(*)" + for_total_columns("0") +
+                                         " FROM executions WHERE outcome IS NULL GROUP BY tenant, language")
+                               .c_str()));
   CHECKED(database.execute("UPDATE executions SET outcome='interrupted' WHERE outcome IS NULL"));
   return loaded(database.changed_rows());
 }
@@ -236,16 +224,7 @@ void Totals::add(const std::string& language, const Ended& ended) {
   wall_us += loaded(ended.wall_us);
   cpu_us += loaded(ended.cpu_us);
   if (ended.cpu_us == kCpuUnknown) cpu_unknown++;
-  ledger.returned_bytes += ended.ledger.returned_bytes;
-  ledger.printed_bytes += ended.ledger.printed_bytes;
-  ledger.fetched_bytes += ended.ledger.fetched_bytes;
-  ledger.definitions_avoided_bytes += ended.ledger.definitions_avoided_bytes;
-  ledger.read_bytes += ended.ledger.read_bytes;
-  ledger.returned_tokens += ended.ledger.returned_tokens;
-  ledger.printed_tokens += ended.ledger.printed_tokens;
-  ledger.fetched_tokens += ended.ledger.fetched_tokens;
-  ledger.definitions_avoided_tokens += ended.ledger.definitions_avoided_tokens;
-  ledger.read_tokens += ended.ledger.read_tokens;
+  for_each_ledger_fact([&](const ExecutionFact&, uint64_t Ledger::*member) { ledger.*member += ended.ledger.*member; });
   withheld_tokens += ended.ledger.withheld_tokens();
   withheld_bytes += ended.ledger.withheld_bytes();
 }
@@ -271,36 +250,10 @@ Result<bool> has_execution(Database& database, const std::string& tenant, const 
 
 Result<std::optional<JournaledExecution>> read_account(Database& database, const std::string& tenant,
                                                        const std::string& id) {
-  TRY(Statement rows,
-      database.prepare("SELECT language, policy, code_bytes, started_ms, outcome, wall_us, took_us, cpu_us, "
-                       "memory_peak_bytes, processes_peak, returned_bytes, printed_bytes, fetched_bytes, read_bytes, "
-                       "definitions_avoided_bytes, returned_tokens, printed_tokens, fetched_tokens, "
-                       "definitions_avoided_tokens, read_tokens FROM executions WHERE tenant=? AND id=?"));
+  static const std::string kAccount = "SELECT " + execution_columns() + " FROM executions WHERE tenant=? AND id=?";
+  TRY(Statement rows, database.prepare(kAccount.c_str()));
   TRY(bool row, rows.bind(tenant).bind(id).step());
-  if (!row) return std::nullopt;
-  JournaledExecution account;
-  account.started = {id, tenant, rows.text(0), rows.text(1), loaded(rows.integer(2)), rows.integer(3), {}, {}};
-  Ended& ended = account.ended;
-  ended.id = id;
-  ended.outcome = rows.text(4);
-  ended.wall_us = rows.integer(5);
-  ended.took_us = rows.integer(6);
-  ended.cpu_us = rows.is_null(7) ? kCpuUnknown : rows.integer(7);
-  ended.memory_peak_bytes = loaded(rows.integer(8));
-  ended.processes_peak = static_cast<uint32_t>(rows.integer(9));
-  ended.ledger = {loaded(rows.integer(10)), loaded(rows.integer(11)), loaded(rows.integer(12)),
-                  loaded(rows.integer(14)), loaded(rows.integer(13)), loaded(rows.integer(15)),
-                  loaded(rows.integer(16)), loaded(rows.integer(17)), loaded(rows.integer(18)),
-                  loaded(rows.integer(19))};
-  return account;
-}
-
-Result<std::optional<Row>> find_execution(Database& database, const std::string& id) {
-  TRY(Statement rows, database.prepare("SELECT id, tenant, language, policy, outcome, started_ms, wall_us "
-                                       "FROM executions WHERE id=?"));
-  TRY(bool row, rows.bind(id).step());
-  if (!row) return std::optional<Row>();
-  return std::optional<Row>(read_row(rows));
+  return row ? std::optional(read_execution(rows, 0)) : std::nullopt;
 }
 
 Result<> forget_tenant(Database& database, const std::string& tenant) {

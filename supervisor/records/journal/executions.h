@@ -93,13 +93,6 @@ struct ExecutionStatistics {
 };
 Result<ExecutionStatistics> read_statistics(Database& database, const std::string& tenant);
 
-// One row, for tests and for lists of executions.
-struct Row {
-  std::string id, tenant, language, policy, outcome;  // outcome: empty while it runs
-  int64_t started_ms = 0, wall_us = 0;
-};
-Result<std::optional<Row>> find_execution(Database& database, const std::string& id);
-
 // All data of one execution of a tenant; empty for executions of other tenants. The outcome is empty while the
 // execution runs.
 struct JournaledExecution {

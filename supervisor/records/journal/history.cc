@@ -9,6 +9,7 @@
 #include "supervisor/base/ascii.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_value.h"
+#include "supervisor/records/journal/execution_facts.h"
 
 namespace journal {
 namespace {
@@ -22,49 +23,18 @@ struct PageCursor {
   int64_t ms = INT64_MAX, number = INT64_MAX;
 };
 
-#define HISTORY_ROWS                                                                                              \
-  "SELECT number, started_ms, id, tenant, language, policy, outcome, uid, code_bytes, wall_us, took_us, cpu_us, " \
-  "memory_peak_bytes, processes_peak, returned_bytes, printed_bytes, fetched_bytes, definitions_avoided_bytes, "  \
-  "read_bytes, returned_tokens, printed_tokens, fetched_tokens, definitions_avoided_tokens, read_tokens, "        \
-  "principal FROM executions "
-constexpr char kAllHistory[] = HISTORY_ROWS
-    "WHERE started_ms<=?1 AND started_ms>=?3 AND (started_ms, number)<(?1, ?2) "
-    "ORDER BY started_ms DESC, number DESC LIMIT ?4";
-constexpr char kAccountHistory[] = HISTORY_ROWS
-    "WHERE account=?5 AND started_ms<=?1 AND started_ms>=?3 AND (started_ms, number)<(?1, ?2) "
-    "ORDER BY started_ms DESC, number DESC LIMIT ?4";
-constexpr char kOfPrefix[] = HISTORY_ROWS "WHERE id>=?1 AND id<?2 ORDER BY id LIMIT ?3";
+// `number` is the first column, whether the times are known the second one; read_execution() reads the others.
+std::string history_rows(const std::string& condition) {
+  return "SELECT number, wall_us IS NOT NULL, " + execution_columns() + " FROM executions WHERE " + condition;
+}
 
 uint64_t counted(int64_t value) { return value < 0 ? 0 : static_cast<uint64_t>(value); }
 
 HistoryRow history_row_of(const Statement& row) {
-  HistoryRow read;
-  StartedRow& start = read.numbers.started;
-  start = {row.text(2), row.text(3), row.text(4), row.text(5), counted(row.integer(8)), row.integer(1), {}, {}};
-  if (!row.is_null(7)) start.uid = static_cast<uint32_t>(row.integer(7));
-  start.principal = row.text(24);
+  HistoryRow history_row{read_execution(row, 2), row.integer(1) != 0};
+  StartedRow& start = history_row.numbers.started;
   if (start.principal.empty() && start.uid) start.principal = fmt::format("uid:{}", *start.uid);
-  Ended& ended = read.numbers.ended;
-  ended.id = start.id;
-  ended.outcome = row.text(6);
-  read.is_measured = !row.is_null(9);
-  ended.wall_us = row.integer(9), ended.took_us = row.integer(10);
-  ended.cpu_us = row.is_null(11) ? kCpuUnknown : row.integer(11);
-  ended.memory_peak_bytes = counted(row.integer(12));
-  ended.processes_peak = static_cast<uint32_t>(row.integer(13));
-  Ledger& ledger = ended.ledger;
-  uint64_t* const members[] = {&ledger.returned_bytes,
-                               &ledger.printed_bytes,
-                               &ledger.fetched_bytes,
-                               &ledger.definitions_avoided_bytes,
-                               &ledger.read_bytes,
-                               &ledger.returned_tokens,
-                               &ledger.printed_tokens,
-                               &ledger.fetched_tokens,
-                               &ledger.definitions_avoided_tokens,
-                               &ledger.read_tokens};
-  for (int i = 0; i < static_cast<int>(std::size(members)); i++) *members[i] = counted(row.integer(14 + i));
-  return read;
+  return history_row;
 }
 
 bool fits(const HistoryFilter& filter, const HistoryRow& row) {
@@ -114,7 +84,8 @@ struct NumberedRow {
 // The executions whose ids begin with the prefix, at most kMaxReportedIds + 1.
 Result<std::vector<NumberedRow>> rows_of_prefix(Database& database, const std::string& account,
                                                 const std::string& prefix) {
-  TRY(Statement rows, database.prepare(kOfPrefix));
+  static const std::string kOfPrefix = history_rows("id>=?1 AND id<?2 ORDER BY id LIMIT ?3");
+  TRY(Statement rows, database.prepare(kOfPrefix.c_str()));
   rows.bind(prefix).bind(prefix + "\x7f").bind(int64_t{kHistoryExamined} + 1);
   std::vector<NumberedRow> numbered_rows;
   for (uint32_t examined = 0; numbered_rows.size() <= kMaxReportedIds; examined++) {
@@ -129,15 +100,17 @@ Result<std::vector<NumberedRow>> rows_of_prefix(Database& database, const std::s
   return numbered_rows;
 }
 
-Json usec(int64_t us) { return counted(us); }
-
 }  // namespace
 
 Result<HistoryPage> read_history(Database& database, const HistoryFilter& filter, uint32_t limit) {
   CHECKED(check_version_of_history(database));
   TRY(const PageCursor begin, first_place(filter));
   const uint32_t max = limit == 0 ? kHistoryRows : std::min(limit, kHistoryRows);
-  TRY(Statement rows, database.prepare(filter.account.empty() ? kAllHistory : kAccountHistory));
+  static const std::string kPage =
+      "started_ms<=?1 AND started_ms>=?3 AND (started_ms, number)<(?1, ?2) "
+      "ORDER BY started_ms DESC, number DESC LIMIT ?4";
+  static const std::string kAllHistory = history_rows(kPage), kAccountHistory = history_rows("account=?5 AND " + kPage);
+  TRY(Statement rows, database.prepare((filter.account.empty() ? kAllHistory : kAccountHistory).c_str()));
   rows.bind(begin.ms).bind(begin.number).bind(filter.since_ms.value_or(INT64_MIN));
   rows.bind(int64_t{kHistoryExamined});
   if (!filter.account.empty()) rows.bind(filter.account);
@@ -148,8 +121,8 @@ Result<HistoryPage> read_history(Database& database, const HistoryFilter& filter
     TRY(bool row, rows.step());
     if (!row) break;
     examined++;
-    last = {rows.integer(1), rows.integer(0)};
     HistoryRow read = history_row_of(rows);
+    last = {read.numbers.started.at_ms, rows.integer(0)};
     if (fits(filter, read)) page.rows.push_back(std::move(read));
   }
   if (page.rows.size() == max || examined == kHistoryExamined) page.next = fmt::format("{}:{}", last.ms, last.number);
@@ -186,17 +159,17 @@ Json to_json(const HistoryRow& row) {
                   {"Tenant", valid_utf8(started.tenant)},
                   {"Language", valid_utf8(started.language)},
                   {"Policy", valid_utf8(started.policy)},
-                  {"StartedUSec", usec(started.at_ms * 1000)},
+                  {"StartedUSec", counted(started.at_ms * 1000)},
                   {"CodeBytes", started.code_bytes},
                   {"Outcome", ended.outcome.empty() ? std::string("running") : valid_utf8(ended.outcome)}};
   if (started.uid) members["UID"] = uint64_t{*started.uid};
   if (!started.principal.empty()) members["Principal"] = valid_utf8(started.principal);
   if (!row.is_measured) return members;
-  members["WallUSec"] = usec(ended.wall_us);
-  members["AnswerUSec"] = usec(ended.took_us);
-  if (ended.cpu_us != kCpuUnknown) members["CPUUSec"] = usec(ended.cpu_us);
-  members["MemoryPeakBytes"] = ended.memory_peak_bytes;
-  if (ended.processes_peak > 0) members["TasksPeak"] = uint64_t{ended.processes_peak};
+  for_each_fact(ended, [&members](const ExecutionFact& fact, auto value) {
+    const auto number = static_cast<int64_t>(value);
+    if (fact.bus_member.empty() || number == kCpuUnknown || (number == 0 && fact.zero == ZeroMeans::unknown)) return;
+    members[std::string(fact.bus_member)] = counted(number);
+  });
   return members;
 }
 
@@ -204,9 +177,12 @@ Json to_json(const ExecutionStory& story) {
   Json members = to_json(story.row);
   if (story.row.is_measured) {
     const Ledger& ledger = story.row.numbers.ended.ledger;
-    members["Ledger"] = {{"returned_bytes", ledger.returned_bytes},   {"printed_bytes", ledger.printed_bytes},
-                         {"fetched_bytes", ledger.fetched_bytes},     {"read_bytes", ledger.read_bytes},
-                         {"kept_out_bytes", ledger.withheld_bytes()}, {"kept_out_tokens", ledger.withheld_tokens()}};
+    Json& shown = members["Ledger"];
+    for_each_ledger_fact([&](const ExecutionFact& fact, uint64_t Ledger::*member) {
+      if (fact.totalled == Totalled::yes_and_in_record) shown[std::string(fact.column)] = ledger.*member;
+    });
+    shown["kept_out_bytes"] = ledger.withheld_bytes();
+    shown["kept_out_tokens"] = ledger.withheld_tokens();
   }
   if (story.details) {
     members["Start"] = valid_utf8(story.details->start);

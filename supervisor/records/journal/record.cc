@@ -2,6 +2,7 @@
 
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_value.h"
+#include "supervisor/records/journal/execution_facts.h"
 
 namespace journal {
 namespace {
@@ -13,17 +14,12 @@ constexpr size_t kStartedMembers = 6, kEndedMembers = 11, kAuditMembers = 7;  //
 // The members of each kind, in the order in which they are written and read.
 template <class Each>
 void each_member(StartedRow& start, Each each) {
-  each(start.id), each(start.tenant), each(start.language), each(start.policy), each(start.code_bytes);
-  each(start.at_ms), each(start.uid), each(start.principal);
+  for_each_fact(start, [&each](const ExecutionFact&, auto& member) { each(member); });
 }
 template <class Each>
 void each_member(Ended& ended, Each each) {
-  each(ended.id), each(ended.outcome), each(ended.wall_us), each(ended.took_us), each(ended.cpu_us);
-  each(ended.memory_peak_bytes), each(ended.processes_peak);
-  each(ended.ledger.returned_bytes), each(ended.ledger.printed_bytes), each(ended.ledger.fetched_bytes);
-  each(ended.ledger.definitions_avoided_bytes), each(ended.ledger.read_bytes);
-  each(ended.ledger.returned_tokens), each(ended.ledger.printed_tokens), each(ended.ledger.fetched_tokens);
-  each(ended.ledger.definitions_avoided_tokens), each(ended.ledger.read_tokens);
+  each(ended.id), each(ended.outcome);
+  for_each_fact(ended, [&each](const ExecutionFact&, auto& member) { each(member); });
 }
 template <class Each>
 void each_member(AuditEntry& entry, Each each) {

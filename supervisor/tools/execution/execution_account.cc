@@ -1,12 +1,11 @@
 #include "supervisor/tools/execution/execution_account.h"
 
 #include "supervisor/base/json/json.h"
+#include "supervisor/records/journal/execution_facts.h"
 #include "supervisor/tenants/executions.h"
 
 namespace tools {
 namespace {
-
-double milliseconds(int64_t us) { return static_cast<double>(us) / 1000; }
 
 Json context_of(const journal::Ledger& ledger) {
   return {
@@ -33,11 +32,8 @@ Json describe(const journal::JournaledExecution& account) {
               {"outcome", runs ? "running" : ended.outcome},
               {"code_bytes", start.code_bytes}};
   if (runs) return all;
-  all["usage"] = {{"wall_ms", milliseconds(ended.wall_us)}};
-  if (ended.cpu_us != journal::kCpuUnknown) all["usage"]["cpu_ms"] = milliseconds(ended.cpu_us);
-  if (ended.memory_peak_bytes > 0) all["usage"]["memory_peak_bytes"] = ended.memory_peak_bytes;
-  if (ended.processes_peak > 0) all["usage"]["processes_peak"] = ended.processes_peak;
-  all["answer_ms"] = milliseconds(ended.took_us);
+  all["usage"] = journal::usage_json(ended, journal::UsageForm::all);
+  all["answer_ms"] = static_cast<double>(ended.took_us) / 1000;
   all["context"] = context_of(ended.ledger);
   return all;
 }

@@ -49,10 +49,11 @@ struct Scene {
   }
   std::string outcome_of(const std::string& id) {
     Database database = reader();
-    auto row = find_execution(database, id);
+    auto rows = database.prepare("SELECT coalesce(outcome, 'running') FROM executions WHERE id=?");
+    REQUIRE(rows);
+    auto row = rows->bind(id).step();
     REQUIRE(row);
-    if (!*row) return "no row";
-    return (*row)->outcome.empty() ? "running" : (*row)->outcome;
+    return *row ? rows->text(0) : "no row";
   }
 };
 
