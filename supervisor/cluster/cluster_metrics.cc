@@ -65,15 +65,7 @@ void write_cluster_metrics(metrics::OpenMetricsText& text, Membership* membershi
   for (const auto& [fault, count] : node.refused) text.sample("_total", {{"fault", fault}}, count);
   text.family("warder_cluster_hop_seconds", "histogram", "seconds",
               "Time to another node's daemon and back, of the signs of life of connections in use.");
-  uint64_t so_far = 0;
-  for (size_t i = 0; i <= requests.hops.kBounds.size(); i++) {
-    so_far += requests.hops.counts[i];
-    const std::string bound =
-        i < requests.hops.kBounds.size() ? metrics::seconds_text(requests.hops.kBounds[i]) : "+Inf";
-    text.sample("_bucket", {{"le", bound}}, so_far);
-  }
-  text.sample("_count", {}, so_far);
-  text.seconds("_sum", {}, requests.hops.sum_us);
+  text.histogram({}, HopTimes::kBounds, requests.hops.counts, requests.hops.sum_us);
 }
 
 }  // namespace cluster

@@ -32,16 +32,8 @@ void add_times(OpenMetricsText& text, const ExecutionRegistry& executions, std::
                const RecentTimes Sums::*times) {
   text.family(name, "histogram", "seconds", help);
   for (const auto& [language, of] : executions.languages()) {
-    const Histogram& all = (of.*times).all();
-    uint64_t so_far = 0;
-    for (size_t i = 0; i < all.counts.size(); i++) {
-      so_far += all.counts[i];
-      const std::string bound =
-          i < all.kBounds.size() ? metrics::seconds_text(static_cast<uint64_t>(all.kBounds[i])) : "+Inf";
-      text.sample("_bucket", {{"language", language}, {"le", bound}}, so_far);
-    }
-    text.sample("_count", {{"language", language}}, so_far);
-    text.seconds("_sum", {{"language", language}}, all.sum_us);
+    const auto& all = (of.*times).all();
+    text.histogram({{"language", language}}, all.kBounds, all.counts, all.sum_us);
   }
 }
 

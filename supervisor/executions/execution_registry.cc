@@ -40,9 +40,7 @@ journal::Ended ended_with(const jail::JailUsage& usage) {
 }
 
 void RecentTimes::add(int64_t us) {
-  const auto bound = std::lower_bound(Histogram::kBounds.begin(), Histogram::kBounds.end(), us);
-  all_.counts[static_cast<size_t>(bound - Histogram::kBounds.begin())]++;
-  all_.sum_us += static_cast<uint64_t>(std::max<int64_t>(us, 0));
+  all_.add(us);
   stale_ = true;
   if (times_.size() < journal::kNewest) {
     times_.push_back(us);
@@ -52,17 +50,8 @@ void RecentTimes::add(int64_t us) {
   next_ = (next_ + 1) % times_.size();
 }
 
-const journal::Quantiles& RecentTimes::quantiles() const {
-  if (!std::exchange(stale_, false)) return quantiles_;
-  std::vector<int64_t> times = times_;
-  auto from = times.begin();  // times before this position are not longer than those behind it
-  auto at = [&](size_t percent) {
-    const auto it = times.begin() + static_cast<ptrdiff_t>((times.size() * percent + 99) / 100 - 1);
-    std::nth_element(from, it, times.end());
-    from = it;
-    return *it;
-  };
-  quantiles_ = {times.size(), at(50), at(90), at(99), *std::max_element(from, times.end())};
+const Quantiles& RecentTimes::quantiles() const {
+  if (std::exchange(stale_, false)) quantiles_ = exact_quantiles(times_);
   return quantiles_;
 }
 

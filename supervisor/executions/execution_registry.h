@@ -20,6 +20,7 @@
 #include "policies/policy_fwd.h"
 #include "policies/tenant_id.h"
 #include "supervisor/base/clock.h"
+#include "supervisor/base/histogram.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/base/observer_list.h"
 #include "supervisor/records/journal/executions.h"
@@ -65,29 +66,24 @@ struct ExecutionRecord : std::enable_shared_from_this<ExecutionRecord> {
 journal::Ended ended_with(const jail::JailUsage& usage);
 using ExecutionRecordPtr = std::shared_ptr<ExecutionRecord>;
 
-// Histogram: counts all durations of one kind since the daemon started, by length.
-struct Histogram {
-  // Upper bounds in microseconds. The last count is for durations longer than the last bound.
-  static constexpr std::array<int64_t, 15> kBounds = {1'000,     2'000,     5'000,      10'000,     20'000,
-                                                      50'000,    100'000,   200'000,    500'000,    1'000'000,
-                                                      2'000'000, 5'000'000, 10'000'000, 30'000'000, 60'000'000};
-  std::array<uint64_t, kBounds.size() + 1> counts{};
-  uint64_t sum_us = 0;
-};
+inline constexpr std::array<int64_t, 15> kTimeBoundsUs = {1'000,     2'000,     5'000,      10'000,     20'000,
+                                                          50'000,    100'000,   200'000,    500'000,    1'000'000,
+                                                          2'000'000, 5'000'000, 10'000'000, 30'000'000, 60'000'000};
 
-// RecentTimes: durations of one kind: quantiles of the newest journal::kNewest, and a histogram of all.
+// RecentTimes: durations of one kind: quantiles of the newest journal::kNewest, and a histogram of all since the daemon
+// started.
 class RecentTimes {
  public:
   void add(int64_t us);
-  const Histogram& all() const { return all_; }
-  const journal::Quantiles& quantiles() const;  // computed only after an add()
+  const DurationHistogram<kTimeBoundsUs>& all() const { return all_; }
+  const Quantiles& quantiles() const;  // computed only after an add()
 
  private:
   std::vector<int64_t> times_;
   size_t next_ = 0;
   mutable bool stale_ = false;
-  mutable journal::Quantiles quantiles_;
-  Histogram all_;
+  mutable Quantiles quantiles_;
+  DurationHistogram<kTimeBoundsUs> all_;
 };
 
 struct Sums {  // since the daemon started

@@ -6,10 +6,10 @@ namespace {
 uint64_t counted(int64_t us) { return us < 0 ? 0 : static_cast<uint64_t>(us); }
 
 // Without a measured execution there are no times: their names are absent.
-Counts counts_json(const journal::Quantiles& times) {
-  if (times.executions == 0) return {{"of", 0}};
+Counts counts_json(const Quantiles& times) {
+  if (times.count == 0) return {{"of", 0}};
   return {{"max", counted(times.max_us)},
-          {"of", times.executions},
+          {"of", times.count},
           {"p50", counted(times.p50_us)},
           {"p90", counted(times.p90_us)},
           {"p99", counted(times.p99_us)}};

@@ -1,13 +1,10 @@
 #include "supervisor/executions/timeline.h"
 
-#include <cmath>
-
 #include "jail/execution/outcome.h"
 
 namespace executions {
 namespace {
 
-constexpr double kFirstClassUsec = 250;
 constexpr int64_t kMinute = 60;
 constexpr uint32_t kMaxStep = 86'400;
 constexpr size_t kOther = kOutcomeKinds - 1;
@@ -16,11 +13,6 @@ size_t outcome_index(std::string_view outcome) {
   for (size_t i = 0; i < kOther; i++)
     if (outcome_kind(i) == outcome) return i;
   return kOther;
-}
-
-template <class Count>
-void add_to(Count& count, uint64_t more) {
-  count = static_cast<Count>(std::min<uint64_t>(count + more, std::numeric_limits<Count>::max()));
 }
 
 // Adds a later bin to `into`, which keeps its first second.
@@ -33,8 +25,8 @@ void merge(TimelineBin<Into>& into, const TimelineBin<From>& from) {
   into.waiting = std::max(into.waiting, from.waiting);
   into.frozen = std::max(into.frozen, from.frozen);
   into.waiting_jails = std::max(into.waiting_jails, from.waiting_jails);
-  for (size_t i = 0; i < kOutcomeKinds; i++) add_to(into.outcomes[i], from.outcomes[i]);
-  for (size_t i = 0; i < into.answers.kClasses; i++) add_to(into.answers.counts[i], from.answers.counts[i]);
+  for (size_t i = 0; i < kOutcomeKinds; i++) add_bounded(into.outcomes[i], from.outcomes[i]);
+  into.answers.add(from.answers);
 }
 
 int64_t step_of(int64_t second, int64_t step) {
@@ -42,11 +34,7 @@ int64_t step_of(int64_t second, int64_t step) {
   return second - (past < 0 ? past + step : past);
 }
 
-double upper_bound_of(size_t index) { return kFirstClassUsec * std::exp2(static_cast<double>(index) / 2); }
-
 std::vector<uint64_t> row_of(const TimelineBin<uint64_t>& bin) {
-  uint64_t answers = 0;
-  for (const uint64_t count : bin.answers.counts) answers += count;
   std::vector<uint64_t> row = {static_cast<uint64_t>(bin.second) * 1'000'000,
                                bin.seconds,
                                bin.running,
@@ -55,9 +43,9 @@ std::vector<uint64_t> row_of(const TimelineBin<uint64_t>& bin) {
                                bin.waiting_jails,
                                bin.memory_bytes,
                                bin.cpu_usec,
-                               answers,
-                               quantile_of(bin.answers, 50),
-                               quantile_of(bin.answers, 99)};
+                               bin.answers.count(),
+                               bin.answers.quantile(50).value_or(kUnknown),
+                               bin.answers.quantile(99).value_or(kUnknown)};
   row.insert(row.end(), bin.outcomes.begin(), bin.outcomes.end());
   return row;
 }
@@ -72,36 +60,14 @@ std::vector<std::string> column_names() {
 
 }  // namespace
 
-size_t answer_class(std::chrono::microseconds answered) {
-  const double index = 2 * std::log2(std::max<double>(static_cast<double>(answered.count()), 1) / kFirstClassUsec);
-  return index <= 0 ? 0 : std::min(static_cast<size_t>(std::ceil(index)), AnswerHistogram<uint16_t>::kClasses - 1);
-}
-
-uint64_t quantile_of(const AnswerHistogram<uint64_t>& answers, double percent) {
-  uint64_t all = 0;
-  for (const uint64_t count : answers.counts) all += count;
-  if (all == 0) return kUnknown;
-  const double rank = std::max(1.0, static_cast<double>(all) * percent / 100);
-  double before = 0;
-  for (size_t i = 0; i < answers.kClasses; i++) {
-    const auto count = static_cast<double>(answers.counts[i]);
-    if (count > 0 && before + count >= rank) {
-      const double low = i == 0 ? 0 : upper_bound_of(i - 1), high = upper_bound_of(i);
-      return static_cast<uint64_t>(low + (high - low) * (rank - before) / count);
-    }
-    before += count;
-  }
-  return static_cast<uint64_t>(upper_bound_of(answers.kClasses - 1));
-}
-
 std::string_view outcome_kind(size_t index) {
   return index < kOther ? jail::outcome_name(static_cast<jail::Outcome>(index)) : "other";
 }
 static_assert(kOther == jail::kOutcomes, "every outcome has its count");
 
 void Timeline::add(std::string_view outcome, std::optional<std::chrono::microseconds> answered) {
-  add_to(open_.outcomes[outcome_index(outcome)], 1);
-  if (answered) add_to(open_.answers.counts[answer_class(*answered)], 1);
+  add_bounded(open_.outcomes[outcome_index(outcome)], 1);
+  if (answered) open_.answers.add(answered->count());
 }
 
 void Timeline::close(int64_t second, const TimelineState& state) {
@@ -160,10 +126,10 @@ Result<TimelineRange> Timeline::read(const Query& request, int64_t epoch) const 
     if (minute_) take(*minute_);
   }
   end_step();
-  for (const uint64_t count : in_all.answers.counts) range.answers += count;
-  range.p50 = quantile_of(in_all.answers, 50);
-  range.p90 = quantile_of(in_all.answers, 90);
-  range.p99 = quantile_of(in_all.answers, 99);
+  range.answers = in_all.answers.count();
+  range.p50 = in_all.answers.quantile(50).value_or(kUnknown);
+  range.p90 = in_all.answers.quantile(90).value_or(kUnknown);
+  range.p99 = in_all.answers.quantile(99).value_or(kUnknown);
   return range;
 }
 

@@ -9,11 +9,13 @@
 #include <chrono>
 #include <cstdint>
 #include <limits>
+#include <numbers>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "supervisor/base/histogram.h"
 #include "supervisor/base/result.h"
 
 namespace executions {
@@ -21,17 +23,14 @@ namespace executions {
 // The value of a column that was not measured.
 inline constexpr uint64_t kUnknown = std::numeric_limits<uint64_t>::max();
 
-// AnswerHistogram: durations in 48 classes, each 1.41 times as wide as the one before it: up to 250 us, 354 us, 500 us,
-// ..., 35 minutes, longer. A quantile is interpolated within its class, so it is off by less than 41 %; one in the last
-// class is told as at most 49 minutes.
-template <class Count>
-struct AnswerHistogram {
-  static constexpr size_t kClasses = 48;
-  std::array<Count, kClasses> counts{};
-};
-size_t answer_class(std::chrono::microseconds answered);
-// The duration, in microseconds, that `percent` of the counted durations do not exceed; kUnknown without a duration.
-uint64_t quantile_of(const AnswerHistogram<uint64_t>& answers, double percent);
+// 48 classes, each 1.41 times as wide as the one before it: up to 250 us, 354 us, 500 us, ..., 35 minutes, longer. A
+// quantile is off by less than 41 %; one in the last class is reported as at most 49 minutes.
+inline constexpr std::array kAnswerBoundsUs = [] {
+  std::array<double, 47> bounds{};
+  for (size_t i = 0; i < bounds.size(); i++)
+    bounds[i] = 250.0 * static_cast<double>(uint64_t{1} << i / 2) * (i % 2 == 0 ? 1 : std::numbers::sqrt2);
+  return bounds;
+}();
 
 // The outcomes of jail/execution/outcome.h, in their order, and "other". timeline.cc compares the number with theirs.
 inline constexpr size_t kOutcomeKinds = 16;
@@ -55,7 +54,7 @@ struct TimelineBin {
   uint32_t seconds = 0;  // how many this bin is about; more than one if the loop was busy
   uint32_t running = 0, waiting = 0, frozen = 0, waiting_jails = 0;  // the highest number
   std::array<Count, kOutcomeKinds> outcomes{};
-  AnswerHistogram<Count> answers{};
+  Histogram<kAnswerBoundsUs, Count> answers{};
 };
 
 // BinRing: the newest kMax bins. Oldest first.

@@ -121,7 +121,7 @@ Task<> FarConnection::ask_for_sign(std::shared_ptr<upstream::Client> client) {
   upstream::Client::Request order{"server/discover"};
   order.limit = kAskLimit;
   const auto answer = co_await client->request(std::move(order));
-  if (answer) hops_.add(std::chrono::duration_cast<std::chrono::microseconds>(Monotonic::now() - started));
+  if (answer) hops_.add(std::chrono::duration_cast<std::chrono::microseconds>(Monotonic::now() - started).count());
 }
 
 // The client reads the end of the stream, and its requests fail.

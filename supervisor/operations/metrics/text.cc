@@ -20,15 +20,17 @@ void append_escaped(std::string& to, std::string_view value) {
   }
 }
 
-void append_labels(std::string& to, Labels labels) {
+void append_labels(std::string& to, Labels labels, std::string_view le) {
   char before = '{';
-  for (const auto& [name, value] : labels) {
+  const auto add = [&](std::string_view name, std::string_view value) {
     to += std::exchange(before, ',');
     to.append(name).append("=\"");
     append_escaped(to, value);
     to += '"';
-  }
-  if (labels.size() > 0) to += '}';
+  };
+  for (const auto& [name, value] : labels) add(name, value);
+  if (!le.empty()) add("le", le);
+  if (before == ',') to += '}';
 }
 
 }  // namespace
@@ -55,9 +57,21 @@ void OpenMetricsText::seconds(std::string_view suffix, Labels labels, uint64_t u
   line(suffix, labels, seconds_text(usec));
 }
 
-void OpenMetricsText::line(std::string_view suffix, Labels labels, const std::string& value) {
+void OpenMetricsText::histogram(Labels labels, std::span<const int64_t> bounds_us, std::span<const uint64_t> counts,
+                                uint64_t sum_us) {
+  uint64_t so_far = 0;
+  for (size_t i = 0; i < counts.size(); i++) {
+    so_far += counts[i];
+    const std::string bound = i < bounds_us.size() ? seconds_text(static_cast<uint64_t>(bounds_us[i])) : "+Inf";
+    line("_bucket", labels, std::to_string(so_far), bound);
+  }
+  sample("_count", labels, so_far);
+  seconds("_sum", labels, sum_us);
+}
+
+void OpenMetricsText::line(std::string_view suffix, Labels labels, const std::string& value, std::string_view le) {
   out_.append(name_).append(suffix);
-  append_labels(out_, labels);
+  append_labels(out_, labels, le);
   out_.append(" ").append(value).append("\n");
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,10 +22,13 @@ class OpenMetricsText {
   // Adds a sample of the family that was begun last.
   void sample(std::string_view suffix, Labels labels, uint64_t value);
   void seconds(std::string_view suffix, Labels labels, uint64_t usec);
+  // The buckets, number and sum of a histogram. `counts` has one more than `bounds_us`, for longer durations.
+  void histogram(Labels labels, std::span<const int64_t> bounds_us, std::span<const uint64_t> counts, uint64_t sum_us);
   std::string end() && { return std::move(out_) + "# EOF\n"; }
 
  private:
-  void line(std::string_view suffix, Labels labels, const std::string& value);
+  // `le`: a further label, the bound of a bucket; empty: none.
+  void line(std::string_view suffix, Labels labels, const std::string& value, std::string_view le = {});
   std::string out_, name_;
 };
 

@@ -163,17 +163,7 @@ Result<Quantiles> read_quantiles(Database& database, const std::string& tenant, 
     if (!row) break;
     times.push_back(rows.integer(0));
   }
-  std::sort(times.begin(), times.end());
-  Quantiles quantiles;
-  quantiles.executions = times.size();
-  if (times.empty()) return quantiles;
-  // The smallest time that is at least as long as `percent` % of all times.
-  auto at = [&](size_t percent) { return times[(times.size() * percent + 99) / 100 - 1]; };
-  quantiles.p50_us = at(50);
-  quantiles.p90_us = at(90);
-  quantiles.p99_us = at(99);
-  quantiles.max_us = times.back();
-  return quantiles;
+  return exact_quantiles(std::move(times));
 }
 
 }  // namespace

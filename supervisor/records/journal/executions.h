@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "supervisor/base/histogram.h"
 #include "supervisor/records/journal/schema.h"
 
 namespace journal {
@@ -80,15 +81,11 @@ struct Totals {
 
   void add(const std::string& language, const Ended& ended);
 };
-struct Quantiles {
-  uint64_t executions = 0;  // the newest executions, at most kNewest, that were measured
-  int64_t p50_us = 0, p90_us = 0, p99_us = 0, max_us = 0;
-};
 constexpr int kNewest = 1000;
 
 struct ExecutionStatistics {
   Totals totals;                       // of all executions that ever ended
-  Quantiles wall_times, answer_times;  // without interrupted executions
+  Quantiles wall_times, answer_times;  // of the newest, at most kNewest, without interrupted executions
   uint64_t running = 0;
 };
 Result<ExecutionStatistics> read_statistics(Database& database, const std::string& tenant);

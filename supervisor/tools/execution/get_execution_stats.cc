@@ -12,9 +12,9 @@ namespace {
 constexpr size_t kMaxCategories = 300;
 constexpr size_t kMaxWorkspaces = 100;
 
-Json quantiles_ms(const journal::Quantiles& times) {
+Json quantiles_ms(const Quantiles& times) {
   auto ms = [](int64_t us) { return static_cast<double>(us) / 1000; };
-  return {{"of", times.executions},
+  return {{"of", times.count},
           {"p50", ms(times.p50_us)},
           {"p90", ms(times.p90_us)},
           {"p99", ms(times.p99_us)},

@@ -76,17 +76,22 @@ TEST_CASE("a second has its executions by outcome, its load and its times", "[ti
 }
 
 TEST_CASE("a time is in the class below its bound, and no time is outside", "[timeline]") {
-  CHECK(executions::answer_class(0us) == 0);
-  CHECK(executions::answer_class(250us) == 0);
-  CHECK(executions::answer_class(251us) == 1);
-  CHECK(executions::answer_class(500us) == 2);
-  CHECK(executions::answer_class(10'000h) == executions::AnswerHistogram<uint64_t>::kClasses - 1);
-  executions::AnswerHistogram<uint64_t> none;
-  CHECK(executions::quantile_of(none, 50) == kUnknown);
+  using Answers = Histogram<executions::kAnswerBoundsUs>;
+  const auto class_of = [](int64_t usec) {
+    Answers answers;
+    answers.add(usec);
+    return std::find(answers.counts.begin(), answers.counts.end(), 1u) - answers.counts.begin();
+  };
+  CHECK(class_of(0) == 0);
+  CHECK(class_of(250) == 0);
+  CHECK(class_of(251) == 1);
+  CHECK(class_of(500) == 2);
+  CHECK(class_of(36'000'000'000'000) == 47);
+  CHECK_FALSE(Answers().quantile(50));
   for (int64_t usec = 1; usec < 2'900'000'000; usec = usec * 3 / 2 + 1) {
-    executions::AnswerHistogram<uint64_t> item;
-    item.counts[executions::answer_class(std::chrono::microseconds(usec))] = 1;
-    const uint64_t reported = executions::quantile_of(item, 99);
+    Answers item;
+    item.add(usec);
+    const uint64_t reported = item.quantile(99).value();
     CHECK(reported >= static_cast<uint64_t>(usec));
     CHECK(static_cast<double>(reported) <= std::max(250.0, static_cast<double>(usec) * 1.415));
   }
