@@ -275,7 +275,8 @@ void Relay::connected() {
   }
   for (const auto& id : poisonous) forget(calls_.find(id));
   held_bytes_ = 0;
-  for (const HeldMessage& message : std::exchange(queued_, {})) from_client({LineSplitter::Kind::line, message.line, {}});
+  for (const HeldMessage& message : std::exchange(queued_, {}))
+    from_client({LineSplitter::Kind::line, message.line, {}});
 }
 
 void Relay::introduce() {
