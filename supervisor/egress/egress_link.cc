@@ -96,7 +96,12 @@ Result<> EgressLink::connect() {
   if (socket_) return {};
   if (path_.empty()) return fail(Code::unavailable, "this daemon has no socket of warder-egress", "set egress_socket");
   auto created = connect_unix(path_, SOCK_SEQPACKET);
-  if (!created) return tl::unexpected<Error>(std::move(created).error().within("warder-egress"));
+  if (!created) {
+    Error error = std::move(created).error().within("warder-egress");
+    if (error.err == ENOENT)
+      error.what += "; if the package warder-egress is missing, the administrator can install it";
+    return tl::unexpected<Error>(std::move(error));
+  }
   TRY(AsyncFd watched, AsyncFd::adopt(loop_, *std::move(created)));
   socket_ = std::make_shared<AsyncFd>(std::move(watched));
   tasks_.spawn(read_events());

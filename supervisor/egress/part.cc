@@ -41,7 +41,7 @@ class EgressPart final : public Part, public FindingSource, public MetricSource,
     if (seen.policies.empty()) co_return doctor::Findings{};
     if (const auto connected = link_.connect(); !connected) {
       seen.trouble = connected.error().what;
-      seen.remedy = "systemctl enable --now warder-egress.socket";
+      seen.remedy = "install the package warder-egress if it is missing; systemctl enable --now warder-egress.socket";
     }
     const EgressLink::Counts& counts = link_.counts();
     seen.allowed = counts.allowed, seen.denied = counts.denied, seen.failed = counts.failed;

@@ -16,6 +16,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 TESTS = HERE.parent
 HELPERS = {"__init__", "__main__", "warder"}  # of the suite; every other file of it is tests
 LAST = ["first_hour", "package"]  # remove what the others use
+FURTHER_PACKAGES = ("warder-agent", "warder-cluster", "warder-egress")
 SECONDS = 2400
 
 
@@ -46,9 +47,10 @@ def main():
         command = [sys.executable, "-B", str(HERE / "rig"), "run", "--lane", lane, "--timeout", str(SECONDS),
                    "--environment", f"RIG_LANE={lane}", "--put", f"{package}:/packages/warder.deb",
                    "--put", f"{later}:/packages/warder-later.deb", "--put", f"{TESTS}:/tests"]
-        node = package.parent / "warder-node.deb"
-        if node.exists():
-            command += ["--put", f"{node.resolve()}:/packages/warder-node.deb"]
+        for name in FURTHER_PACKAGES:  # modules of the suite install them
+            further = package.parent / f"{name}.deb"
+            if further.exists():
+                command += ["--put", f"{further.resolve()}:/packages/{name}.deb"]
         servers = pathlib.Path(os.environ.get("WARDER_SERVER_PACKAGES", package.parent / "servers"))
         if (servers / "versions.json").exists():  # fetch_servers.py has filled it
             command += ["--put", f"{servers}:/packages/servers"]

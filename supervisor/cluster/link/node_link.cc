@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "supervisor/base/json/fields.h"
@@ -74,7 +75,8 @@ Task<> NodeLink::stay_connected() {
         lose();
       }
     } else if (!std::exchange(was_reported, true)) {
-      log_warning("cluster: no connection to warder-node: {}; it is tried again each second", created.error().what);
+      log_warning("cluster: no connection to warder-node: {}; it is tried again each second{}", created.error().what,
+                  created.error().err == ENOENT ? "; install the package warder-cluster if it is missing" : "");
     }
     co_await sleep_for(loop_, kTryAgain);
   }

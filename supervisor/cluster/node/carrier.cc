@@ -199,7 +199,7 @@ Task<Result<Carrier::Opened>> Carrier::ask(const OtherNode& node, const Purpose&
     co_return fail(Code::unavailable,
                    fmt::format("it speaks versions {} to {} of the protocol between nodes, this node {} to {}",
                                node.wire.oldest, node.wire.newest, kWire.oldest, kWire.newest),
-                   "install the same version of warder-node on all machines");
+                   "install the same version of warder-cluster on all machines");
   const TrustedNode* trusted = checker_.trust().find(node.name);
   if (!trusted) co_return fail(Code::denied, "the trust record does not name the node " + node.name);
   if (purpose.tenant && !trusted->may_act_for(purpose.tenant->tenant.account))

@@ -327,7 +327,7 @@ class Trial {
     shortfall(
         "cluster.user",
         wrong(cluster.user + ": this machine does not have this user, so only root brings requests of other nodes",
-              "install warder-node, or name its user"));
+              "install warder-cluster, or name its user"));
   }
 
   void warn_of_unused_keys() {

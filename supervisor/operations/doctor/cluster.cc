@@ -25,7 +25,8 @@ Finding judge_membership(const ClusterSeen& seen) {
   const std::string subject = "cluster";
   if (seen.standing == "no warder-node")
     return {subject, Health::bad, "warder-node is not connected to warderd, so requests for shared workspaces fail",
-            "systemctl enable --now warder-node; journalctl --unit=warder-node says why it ended"};
+            "install the package warder-cluster if it is missing; systemctl enable --now warder-node; journalctl "
+            "--unit=warder-node says why it ended"};
   const std::string bus = seen.bus.empty() ? std::string() : fmt::format("; NATS: {}", seen.bus);
   if (seen.standing == "fenced")
     return {subject, Health::bad,
@@ -130,7 +131,7 @@ Finding judge_versions(const ClusterSeen& seen) {
   std::vector<std::string> texts;
   for (const auto& [version, having] : nodes) texts.push_back(version + " on " + some_of(having));
   return {"cluster versions", Health::note, fmt::format("{}", fmt::join(texts, "; ")),
-          "install the same packages warder and warder-node on all nodes"};
+          "install the same packages warder and warder-cluster on all nodes"};
 }
 
 // Only if there are such accounts.

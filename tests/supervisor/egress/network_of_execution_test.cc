@@ -182,6 +182,8 @@ TEST_CASE("without the service connections are closed, and the answer says why",
   CHECK(scene.ask_for("ask.example:443").empty());
   scene.end();
   CHECK_THAT(scene.network->trouble(), Contains("warder-egress does not answer"));
+  CHECK_THAT(scene.network->trouble(),
+             Contains("if the package warder-egress is missing, the administrator can install it"));
   CHECK_FALSE(scene.network->totals());
 }
 

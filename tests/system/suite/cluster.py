@@ -1,4 +1,4 @@
-"""A machine as a node of a cluster, as it is installed: the package warder-node, its units under systemd, and one nats-server
+"""A machine as a node of a cluster, as it is installed: the package warder-cluster, its units under systemd, and one nats-server
 on the guest's loopback. Nodes among each other: tests/supervisor/cluster*_test.py."""
 import contextlib
 import json
@@ -15,7 +15,7 @@ from suite.package import dpkg
 from suite.service import POLICIES, InstalledService, connect, show, systemctl
 from suite.warder import wait_until
 
-PACKAGE = pathlib.Path("/packages/warder-node.deb")
+PACKAGE = pathlib.Path("/packages/warder-cluster.deb")
 UNITS = ("warder-node.service", "warder-node.socket", "warder-cluster.socket")
 EXPOSURE = 20  # tenths
 CONFIGURATION, CLUSTER = pathlib.Path("/etc/warder/warderd.json"), pathlib.Path("/etc/warder/cluster")
@@ -29,9 +29,9 @@ def run(*words):
 
 def setUpModule():
     if not PACKAGE.exists() or not shutil.which("nats-server"):
-        raise unittest.SkipTest("*** NOT TESTED: the units of a node: no package warder-node beside that of warder, or no nats-server ***")
+        raise unittest.SkipTest("*** NOT TESTED: the units of a node: no package warder-cluster beside that of warder, or no nats-server ***")
     dpkg("--install", str(PACKAGE))
-    unittest.addModuleCleanup(dpkg, "--purge", "warder-node")
+    unittest.addModuleCleanup(dpkg, "--purge", "warder-cluster")
 
 
 class InstalledUnits(unittest.TestCase):

@@ -4,8 +4,11 @@ import contextlib
 import http.server
 import json
 import pathlib
+import subprocess
 import threading
+import unittest
 
+from suite.package import dpkg
 from suite.service import POLICIES, InstalledService, connect, show, systemctl
 
 HOSTS = pathlib.Path("/etc/hosts")
@@ -19,6 +22,16 @@ def get(url):
 """
 
 
+PACKAGE = pathlib.Path("/packages/warder-egress.deb")
+
+
+def setUpModule():
+    if not PACKAGE.exists():
+        raise unittest.SkipTest("*** NOT TESTED: hosts by name: no package warder-egress beside that of warder ***")
+    dpkg("--install", str(PACKAGE))
+    unittest.addModuleCleanup(dpkg, "--purge", "warder-egress")
+
+
 class Page(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         body = json.dumps({"path": self.path, "key": self.headers.get("X-Key")}).encode()
@@ -29,6 +42,18 @@ class Page(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *_):
         pass
+
+
+class InstalledUnits(unittest.TestCase):
+    def test_the_units_have_nothing_to_be_complained_about(self):
+        done = subprocess.run(["systemd-analyze", "verify", "--man=no", "warder-egress.service", "warder-egress.socket"],
+                              capture_output=True, text=True)
+        self.assertEqual((done.returncode, [line for line in done.stderr.splitlines() if "warder" in line]), (0, []))
+
+    def test_the_installation_opens_the_socket_and_brings_the_manual_page(self):
+        self.assertEqual(systemctl("is-enabled", "warder-egress.socket"), "enabled")
+        self.assertEqual(show("ActiveState", "warder-egress.socket"), "active")
+        self.assertIn("/usr/share/man/man8/warder-egress.8.gz\n", dpkg("--listfiles", "warder-egress"))
 
 
 class Egress(InstalledService):

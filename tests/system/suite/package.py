@@ -26,7 +26,7 @@ class Package(unittest.TestCase):
         self.assertEqual(show("ActiveState", "warder.socket"), "active")
         self.assertEqual(systemctl("is-enabled", "warder-metrics.socket"), "enabled")
         listed = dpkg("--listfiles", "warder")
-        for file in ("man/man1/warder.1.gz", "man/man8/warderd.8.gz", "man/man8/warder-egress.8.gz",
+        for file in ("man/man1/warder.1.gz", "man/man8/warderd.8.gz",
                      "man/man5/org.warder.Warder1.5.gz",
                      "man/man5/warderd.json.5.gz", "man/man5/warder-policy.5.gz",
                      "bash-completion/completions/warder"):

@@ -17,8 +17,10 @@ Result<> check_standing(const std::string& state) {
     return fail(Code::not_found, "this machine is in no cluster: the configuration of warderd has no key \"cluster\"",
                 "make a cluster with warder cluster init, or join one with warder cluster join");
   if (state == "no warder-node")
-    return fail(Code::not_found, "warder-node is not connected to warderd, so the cluster is not known",
-                "systemctl status warder-node says why; journalctl --unit=warder-node");
+    return fail(
+        Code::not_found, "warder-node is not connected to warderd, so the cluster is not known",
+        "install the package warder-cluster if it is missing; systemctl status warder-node says why; journalctl "
+        "--unit=warder-node");
   return {};
 }
 

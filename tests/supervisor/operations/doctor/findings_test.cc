@@ -264,5 +264,6 @@ TEST_CASE("a node of a cluster: each fault is found, and names the nodes that di
   check_not_good(find(other, "cluster"), Health::bad, "certificate has expired");
   other.standing = "no warder-node";
   check_not_good(find(other, "cluster"), Health::bad, "not connected");
+  CHECK(find(other, "cluster").remedy.starts_with("install the package warder-cluster if it is missing"));
   CHECK(judge_cluster(other).size() == 1);
 }
