@@ -4,6 +4,7 @@ import json
 import shutil
 import signal
 import subprocess
+import threading
 import unittest
 
 from agent_harness import KEY, WARDER, AgentCase
@@ -237,6 +238,17 @@ class Runs:
 
 
 class OpenAi(Runs, Case):
+    def test_an_ignored_signal_stays_ignored(self):
+        go = threading.Event()
+        self.model.script = [lambda handler: (go.wait(PATIENCE), handler.stream(text("Done.")))]
+        process = subprocess.Popen([WARDER, "agent", "run", "Wait"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env=self.environment, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        while "the model is asked" not in process.stderr.readline():
+            self.assertIsNone(process.poll())
+        process.send_signal(signal.SIGHUP)
+        go.set()
+        self.assertEqual(self.ended(process)[:2], (0, "Done. \n"))
+
     def test_without_usage_bounds_of_tokens_are_refused(self):
         answer = self.play(run("result = 1") | {"usage": None}, words=("--max-tokens", "5"), expect=1)
         self.assertIn("does not report the used tokens", answer["error"])

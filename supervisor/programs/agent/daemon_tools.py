@@ -1,6 +1,6 @@
 """DaemonTools: the tools of warderd that the model sees, called over the daemon's Unix socket like by any client (MCP
-2026-07-28, JSON lines). It is all that this program can do: the rights are those of the user's socket, and the policy of
-the daemon decides about each call. Arguments come from the model, which is not trusted."""
+2026-07-28, JSON lines). It is all that this program can do: the rights are those of the user's socket, and the policy
+of the daemon decides about each call. Arguments come from the model, which is not trusted."""
 import asyncio
 import contextlib
 import dataclasses

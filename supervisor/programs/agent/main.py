@@ -3,9 +3,11 @@
 `warder` declares the flags, checks their form, and starts this program with each as one word, NAME=VALUE
 (../cli/agent.cc). So no user needs to call it."""
 import asyncio
+import contextlib
 import os
 import signal
 import sys
+from collections.abc import Callable
 
 from .agent_run import AgentRun, Outcome, RunEnd
 from .daemon_tools import DaemonAddress
@@ -70,12 +72,18 @@ def print_outcome(outcome: Outcome, session: str, as_json: bool) -> None:
         print_failure(outcome.error, outcome.hint, f"  continue with: warder agent run --resume {session}\n")
 
 
+def on_ending_signals(handler: Callable[[], None]) -> None:
+    """A signal that this process ignores stays ignored: nohup(1)."""
+    for number in ENDING_SIGNALS:
+        if signal.getsignal(number) != signal.SIG_IGN:
+            asyncio.get_running_loop().add_signal_handler(number, handler)
+
+
 async def run_task(arguments: Arguments, settings: Settings, daemon: DaemonAddress) -> int:
     transcript = open_transcript(arguments, settings.model)
     print_progress(f"session {transcript.session}")
     run = AgentRun(settings, daemon, transcript, print_progress)
-    for number in ENDING_SIGNALS:
-        asyncio.get_running_loop().add_signal_handler(number, run.cancel, "the run was interrupted by the user")
+    on_ending_signals(lambda: run.cancel("the run was interrupted by the user"))
     outcome = await run.run()
     print_outcome(outcome, transcript.session, bool(arguments.json))
     return STATUSES[outcome.end]
@@ -88,8 +96,7 @@ async def serve_tasks(arguments: Arguments, settings: Settings, daemon: DaemonAd
                       "give --token-file FILE, or listen on unix:PATH")
     token = read_task_token(arguments.token_file) if arguments.token_file else ""
     ended = asyncio.Event()
-    for number in ENDING_SIGNALS:
-        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    on_ending_signals(ended.set)
     listening, address = open_task_socket(arguments.listen)
     server = TaskServer(settings, daemon, address, token, print_progress)
     await server.open(listening)
@@ -97,7 +104,8 @@ async def serve_tasks(arguments: Arguments, settings: Settings, daemon: DaemonAd
     await ended.wait()
     await server.finish()
     if arguments.listen.startswith(UNIX_PREFIX):
-        os.unlink(arguments.listen.removeprefix(UNIX_PREFIX))
+        with contextlib.suppress(OSError):
+            os.unlink(arguments.listen.removeprefix(UNIX_PREFIX))
     return 0
 
 

@@ -1,6 +1,6 @@
-"""ModelClient: asks the model's server for the next reply. It sends a request again, a bounded number of times and after
-growing pauses, when the server is busy or fails (429, 5xx), cannot be reached, or breaks its reply off. No call of a
-broken reply has run, so a second reply does no harm; it costs its tokens."""
+"""ModelClient: asks the model's server for the next reply. It sends a request again, a bounded number of times and
+after growing pauses, when the server is busy or fails (429, 5xx), cannot be reached, or breaks its reply off. No call
+of a broken reply has run, so a second reply does no harm; it costs its tokens."""
 import asyncio
 import calendar
 import contextlib

@@ -1,5 +1,6 @@
-"""The settings of `warder agent`, checked: the model, its key, and the bounds of a run. They come from the command line,
-the environment and a systemd credential. Raises Failure: invalid, with the flag or the variable; never with the key."""
+"""The settings of `warder agent`, checked: the model, its key, and the bounds of a run. They come from the command
+line, the environment and a systemd credential. Raises Failure: invalid, with the flag or the variable; never with the
+key."""
 import dataclasses
 import os
 import re
@@ -137,8 +138,8 @@ def _read_key() -> str:
     if folder and os.path.exists(file):
         key = read_secret_file(file, "the credential llm-api-key")
     if len(key) > MAX_SECRET_BYTES or not is_word(key):
-        raise Failure(Kind.INVALID, "the key of the model's API ($LLM_API_KEY or the credential llm-api-key) is not one "
-                      "word", "give the key alone, without quotes")
+        raise Failure(Kind.INVALID, "the key of the model's API ($LLM_API_KEY or the credential llm-api-key) is not "
+                      "one word", "give the key alone, without quotes")
     return key
 
 
