@@ -91,6 +91,6 @@ def _blocks_of(message: Message) -> list[dict[str, Any]]:
                 for answer in message.answers]
     blocks = [{"type": "text", "text": message.text}] if message.text else []  # no block may be empty
     if isinstance(message, ModelMessage):
-        blocks += [{"type": "tool_use", "id": request.id, "name": request.name, "input": arguments_object(request)}
+        blocks += [{"type": "tool_use", "id": request.id, "name": request.name, "input": arguments_object(request.arguments)}
                    for request in message.requests]
     return blocks

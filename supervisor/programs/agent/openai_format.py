@@ -73,7 +73,7 @@ def _messages_of(message: Message) -> list[dict[str, Any]]:
         return [{"role": "user", "content": message.text}]
     if isinstance(message, ModelMessage):
         calls = [{"id": request.id, "type": "function",
-                  "function": {"name": request.name, "arguments": dump_json(arguments_object(request))}}
+                  "function": {"name": request.name, "arguments": dump_json(arguments_object(request.arguments))}}
                  for request in message.requests]
         return [{"role": "assistant", "content": message.text, **({"tool_calls": calls} if calls else {})}]
     return [{"role": "tool", "tool_call_id": answer.id,
