@@ -78,13 +78,13 @@ inline constexpr std::tuple kEndedFacts{
 // Calls visit(const ExecutionFact&, member) for each fact of a StartedRow or Ended, in the order of its table.
 template <class Value, class Visit>
 constexpr void for_each_fact(Value&& value, Visit visit) {
-  const auto visit_row = [&](const auto& row) {
-    if constexpr (requires { value.*row.member; })
-      visit(row.fact, value.*row.member);
+  const auto visit_row = [&visit](auto& owner, const auto& row) {
+    if constexpr (requires { owner.*row.member; })
+      visit(row.fact, owner.*row.member);
     else
-      visit(row.fact, value.ledger.*row.member);
+      visit(row.fact, owner.ledger.*row.member);
   };
-  const auto visit_rows = [&](const auto&... rows) { (visit_row(rows), ...); };
+  const auto visit_rows = [&](const auto&... rows) { (visit_row(value, rows), ...); };
   if constexpr (std::is_same_v<std::decay_t<Value>, Ended>)
     std::apply(visit_rows, kEndedFacts);
   else
