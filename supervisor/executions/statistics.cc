@@ -42,7 +42,7 @@ Statistics take_statistics(const ExecutionRegistry& executions, const jail::Pool
   now.starts = sums.starts;
   now.answer_usec = counts_json(sums.answer_times.quantiles());
   now.wall_usec = counts_json(sums.wall_times.quantiles());
-  now.cpu_usec = sums.totals.cpu_us;
+  now.cpu_usage_usec = sums.totals.cpu_us;
   now.cpu_unknown = sums.totals.cpu_unknown;
   now.ledger = counts_json(sums.totals);
   for (const auto& [name, of] : executions.languages()) {
@@ -52,7 +52,7 @@ Statistics take_statistics(const ExecutionRegistry& executions, const jail::Pool
   }
   executions.each_living([&now](const ExecutionRecord& execution) {
     const jail::LiveUsage usage = execution.now();
-    now.cpu_usec += static_cast<uint64_t>(usage.cpu_ms.value_or(0) * 1000);
+    now.cpu_usage_usec += static_cast<uint64_t>(usage.cpu_ms.value_or(0) * 1000);
     const bool runs = execution.stage == Stage::running || execution.stage == Stage::frozen;
     if (runs && !usage.cpu_ms) now.cpu_unknown++;
     now.memory_bytes += usage.memory_bytes;

@@ -23,10 +23,10 @@ struct Statistics {
   Counts outcomes, refusals, starts;
   // `of`: the number of executions measured, the newest; if it is not 0: p50, p90, p99, max.
   Counts answer_usec, wall_usec;
-  uint64_t cpu_usec = 0;      // of ended and running executions
-  uint64_t cpu_unknown = 0;   // executions whose CPU time is not known, so that cpu_usec does not include it
-  uint64_t memory_bytes = 0;  // held now by executions and waiting jails
-  Counts ledger;              // bytes, and estimated tokens
+  uint64_t cpu_usage_usec = 0;  // of ended and running executions
+  uint64_t cpu_unknown = 0;     // executions whose CPU time is not known, so that cpu_usage_usec does not include it
+  uint64_t memory_bytes = 0;    // held now by executions and waiting jails
+  Counts ledger;                // bytes, and estimated tokens
   std::map<std::string, Counts> languages, pool;
 
   bool operator==(const Statistics&) const = default;

@@ -7,6 +7,7 @@
 
 #include "policies/store.h"
 #include "supervisor/base/log.h"
+#include "supervisor/base/version.h"
 #include "supervisor/tenants/tenant.h"
 
 namespace bus {
@@ -19,7 +20,8 @@ constexpr auto kFresh = 100ms;         // computed properties are reused for thi
 constexpr auto kNewsAfter = 20ms;      // so the signals of a short execution follow its answer, together
 constexpr size_t kMaxNews = 1000;      // executions; no signals are sent for further ones
 constexpr uint32_t kPrimaryOwner = 1;  // DBUS_REQUEST_NAME_REPLY_PRIMARY_OWNER of the D-Bus specification
-constexpr size_t kMaxTasks = 256;      // calls that wait for the bus, polkit or a reload
+const uint64_t kStartedUsec = static_cast<uint64_t>(journal::now_ms()) * 1000;
+constexpr size_t kMaxTasks = 256;  // calls that wait for the bus, polkit or a reload
 
 std::string encoded(const char* prefix, const std::string& name) {
   char* path = nullptr;
@@ -71,7 +73,12 @@ BusObjects::BusObjects(const DaemonServices& services, BusConnection& connection
       authority_(services.loop, connection, std::move(rules)),
       manager_table_(manager_table_with(services.members_of_rooms)),
       room_tables_(tables_of_rooms(services.members_of_rooms)),
-      tasks_(services.loop) {}
+      tasks_(services.loop) {
+  properties_.version = kWarderVersion;
+  properties_.started_usec = kStartedUsec;
+  properties_.configuration_file = services.configuration.main_file;
+  properties_.state_folder = services.configuration.state_folder;
+}
 
 Result<> BusObjects::keep(int result, sd_bus_slot* slot, const char* kind) {
   if (result < 0) return fail_errno(-result, fmt::format("publish {}", kind));

@@ -4,7 +4,7 @@
 // Properties are read from memory. A reader sees the Manager, and the executions and the tenant that it may see
 // (caller.h). Signals about executions, approvals and tenants go to the clients that have called Subscribe() and may
 // see them. Changed properties of the Manager are announced to all, those of tenants to subscribers, once a second at
-// most. The interfaces: units/org.warder.Warder1.*.xml. A test compares those files with the tables here.
+// most. The interfaces: units/dbus/org.warder.Warder1.*.xml.
 #pragma once
 #include <functional>
 #include <map>
@@ -96,8 +96,10 @@ struct DaemonServices {
   OfferedMembers members_of_rooms;
 };
 
-// The properties of the Manager that change.
+// The properties of the Manager, by their names there.
 struct ManagerProperties : executions::Statistics {
+  std::string version, configuration_file, state_folder;
+  uint64_t started_usec = 0;
   std::string state;
   std::vector<std::string> policies, policy_folders;
   std::string reload_problem, configuration_problem;
@@ -259,11 +261,10 @@ class BusObjects {
   Scope tasks_;                                               // last: cancelled first
 };
 
-// Flags of the tables' members. sd-bus lets all callers in; caller.h checks the caller's rights later, without
-// blocking.
-inline constexpr uint64_t kConst = SD_BUS_VTABLE_PROPERTY_CONST, kAnnounced = SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE;
+// Flag of methods: sd-bus lets all callers in; caller.h checks the caller's rights later, without blocking.
 inline constexpr uint64_t kEveryone = SD_BUS_VTABLE_UNPRIVILEGED;
-// The tables, each in its own file. Userdata is the BusObjects.
+// The tables, each in its own file, with the rows that make_tables.py makes of units/dbus/*.xml: a member that has no
+// handler or value here does not compile. Userdata is the BusObjects.
 extern const sd_bus_vtable kManagerTable[];
 extern const sd_bus_vtable kExecutionTable[];
 extern const sd_bus_vtable kTenantTable[];

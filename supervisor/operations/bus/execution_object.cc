@@ -19,27 +19,29 @@ using executions::ExecutionRecord;
 uint64_t microseconds(double ms) { return ms > 0 ? static_cast<uint64_t>(ms * 1000) : 0; }
 uint64_t since_1970(int64_t ms) { return static_cast<uint64_t>(ms) * 1000; }
 
-std::string id_of(const ExecutionRecord& e) { return e.id; }
-std::string tenant_of(const ExecutionRecord& e) { return e.tenant.account; }
-std::string language_of(const ExecutionRecord& e) { return e.language; }
-std::string workspace_of(const ExecutionRecord& e) { return e.workspace; }
-bool background_of(const ExecutionRecord& e) { return e.background; }
-std::string policy_of(const ExecutionRecord& e) { return policies::name_of(*e.policy); }
-std::string principal_of(const ExecutionRecord& e) { return e.principal; }
-uint32_t uid_of(const ExecutionRecord& e) { return e.uid; }
-uint32_t pid_of(const ExecutionRecord& e) { return static_cast<uint32_t>(e.pid); }
-uint64_t asked_of(const ExecutionRecord& e) { return since_1970(e.requested_ms); }
-uint64_t ended_of(const ExecutionRecord& e) { return since_1970(e.ended_ms); }
-std::string state_of(const ExecutionRecord& e) { return std::string(executions::stage_name(e.stage)); }
-std::string outcome_of(const ExecutionRecord& e) { return e.outcome; }
-std::string message_of(const ExecutionRecord& e) { return e.message; }
-std::string receipt_of(const ExecutionRecord& e) { return e.receipt; }
-uint64_t wall_of(const ExecutionRecord& e) { return microseconds(e.now().wall_ms); }
-uint64_t cpu_of(const ExecutionRecord& e) { return usec_or_unknown(e.now().cpu_ms); }
-uint64_t memory_of(const ExecutionRecord& e) { return known_bytes(e.now().memory_bytes); }
-uint32_t tasks_of(const ExecutionRecord& e) { return e.now().tasks; }
-const std::vector<std::string>& approvals_of(const ExecutionRecord& e) { return e.approvals; }
-const policies::Limits& limits_of(const ExecutionRecord& e) { return e.limits; }
+struct ExecutionProperties {
+  static std::string id(const ExecutionRecord& e) { return e.id; }
+  static std::string tenant(const ExecutionRecord& e) { return e.tenant.account; }
+  static std::string language(const ExecutionRecord& e) { return e.language; }
+  static std::string workspace(const ExecutionRecord& e) { return e.workspace; }
+  static bool background(const ExecutionRecord& e) { return e.background; }
+  static std::string policy(const ExecutionRecord& e) { return policies::name_of(*e.policy); }
+  static std::string principal(const ExecutionRecord& e) { return e.principal; }
+  static uint32_t uid(const ExecutionRecord& e) { return e.uid; }
+  static uint32_t pid(const ExecutionRecord& e) { return static_cast<uint32_t>(e.pid); }
+  static uint64_t asked_usec(const ExecutionRecord& e) { return since_1970(e.requested_ms); }
+  static uint64_t ended_usec(const ExecutionRecord& e) { return since_1970(e.ended_ms); }
+  static std::string state(const ExecutionRecord& e) { return std::string(executions::stage_name(e.stage)); }
+  static std::string outcome(const ExecutionRecord& e) { return e.outcome; }
+  static std::string message(const ExecutionRecord& e) { return e.message; }
+  static std::string receipt(const ExecutionRecord& e) { return e.receipt; }
+  static uint64_t wall_usec(const ExecutionRecord& e) { return microseconds(e.now().wall_ms); }
+  static uint64_t cpu_usec(const ExecutionRecord& e) { return usec_or_unknown(e.now().cpu_ms); }
+  static uint64_t memory_bytes(const ExecutionRecord& e) { return known_bytes(e.now().memory_bytes); }
+  static uint32_t tasks(const ExecutionRecord& e) { return e.now().tasks; }
+  static const std::vector<std::string>& approvals(const ExecutionRecord& e) { return e.approvals; }
+  static const policies::Limits& limits(const ExecutionRecord& e) { return e.limits; }
+};
 
 template <auto Of>
 int execution_property(sd_bus*, const char* path, const char*, const char*, sd_bus_message* reply, void* data,
@@ -99,8 +101,6 @@ Result<> check_ceilings(const jail::LimitChange& change, const policies::Policy&
   return {};
 }
 
-constexpr uint64_t kInvalidated = SD_BUS_VTABLE_PROPERTY_EMITS_INVALIDATION;
-
 }  // namespace
 
 int append(sd_bus_message* to, const policies::Limits& limits) {
@@ -111,35 +111,7 @@ int append(sd_bus_message* to, const policies::Limits& limits) {
 
 const sd_bus_vtable kExecutionTable[] = {
     SD_BUS_VTABLE_START(0),
-    SD_BUS_PROPERTY("Id", "s", execution_property<id_of>, 0, kConst),
-    SD_BUS_PROPERTY("Tenant", "s", execution_property<tenant_of>, 0, kConst),
-    SD_BUS_PROPERTY("Language", "s", execution_property<language_of>, 0, kConst),
-    SD_BUS_PROPERTY("Workspace", "s", execution_property<workspace_of>, 0, 0),
-    SD_BUS_PROPERTY("Background", "b", execution_property<background_of>, 0, 0),
-    SD_BUS_PROPERTY("Policy", "s", execution_property<policy_of>, 0, kConst),
-    SD_BUS_PROPERTY("Principal", "s", execution_property<principal_of>, 0, kConst),
-    SD_BUS_PROPERTY("UID", "u", execution_property<uid_of>, 0, kConst),
-    SD_BUS_PROPERTY("PID", "u", execution_property<pid_of>, 0, kConst),
-    SD_BUS_PROPERTY("AskedUSec", "t", execution_property<asked_of>, 0, kConst),
-    SD_BUS_PROPERTY("State", "s", execution_property<state_of>, 0, kAnnounced),
-    SD_BUS_PROPERTY("Approvals", "as", execution_property<approvals_of>, 0, kAnnounced),
-    SD_BUS_PROPERTY("Outcome", "s", execution_property<outcome_of>, 0, kAnnounced),
-    SD_BUS_PROPERTY("Message", "s", execution_property<message_of>, 0, kAnnounced),
-    SD_BUS_PROPERTY("EndedUSec", "t", execution_property<ended_of>, 0, kAnnounced),
-    SD_BUS_PROPERTY("Receipt", "s", execution_property<receipt_of>, 0, kInvalidated),
-    SD_BUS_PROPERTY("WallUSec", "t", execution_property<wall_of>, 0, 0),
-    SD_BUS_PROPERTY("CPUUSec", "t", execution_property<cpu_of>, 0, 0),
-    SD_BUS_PROPERTY("MemoryBytes", "t", execution_property<memory_of>, 0, 0),
-    SD_BUS_PROPERTY("Tasks", "u", execution_property<tasks_of>, 0, 0),
-    SD_BUS_PROPERTY("Limits", "a{sv}", execution_property<limits_of>, 0, 0),
-    SD_BUS_METHOD_WITH_ARGS("Kill", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, handle<&BusObjects::kill>, kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("Freeze", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, handle<&BusObjects::freeze>, kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("Thaw", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, handle<&BusObjects::thaw>, kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("Approve", SD_BUS_ARGS("s", id), SD_BUS_NO_RESULT, handle<&BusObjects::approve>, kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("Deny", SD_BUS_ARGS("s", id, "s", reason), SD_BUS_NO_RESULT, handle<&BusObjects::deny>,
-                            kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("SetLimits", SD_BUS_ARGS("a{sv}", limits), SD_BUS_NO_RESULT,
-                            handle<&BusObjects::set_limits>, kEveryone),
+#include "supervisor/operations/bus/execution_rows.h"
     SD_BUS_VTABLE_END,
 };
 

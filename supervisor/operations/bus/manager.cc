@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include "supervisor/base/log.h"
-#include "supervisor/base/version.h"
 #include "supervisor/operations/bus/bus_objects.h"
 #include "supervisor/records/journal/journal.h"
 #include "supervisor/tenants/executions.h"
@@ -14,31 +13,23 @@ namespace {
 
 constexpr size_t kMaxSubscribers = 512, kMaxSubscribersOfUser = 16;
 constexpr uint32_t kMaxRead = 256 << 10;  // bytes of output in one answer
-const uint64_t kStartedUsec = static_cast<uint64_t>(journal::now_ms()) * 1000;
+
+// These texts quote files of administrators.
+template <auto Member>
+constexpr bool kIsProblem = false;
+template <>
+constexpr bool kIsProblem<&ManagerProperties::reload_problem> = true;
+template <>
+constexpr bool kIsProblem<&ManagerProperties::configuration_problem> = true;
 
 template <auto Member>
-int get(sd_bus*, const char*, const char*, const char*, sd_bus_message* reply, void* data, sd_bus_error*) {
-  return append(reply, static_cast<BusObjects*>(data)->properties().*Member);
-}
-
-template <auto Member>
-int get_problem(sd_bus*, const char*, const char*, const char*, sd_bus_message* reply, void* data, sd_bus_error*) {
+int manager_property(sd_bus*, const char*, const char*, const char*, sd_bus_message* reply, void* data, sd_bus_error*) {
   auto& objects = *static_cast<BusObjects*>(data);
-  return append(reply, objects.problem_text(objects.properties().*Member));
-}
-
-int get_version(sd_bus*, const char*, const char*, const char*, sd_bus_message* reply, void*, sd_bus_error*) {
-  return append(reply, std::string(kWarderVersion));
-}
-
-template <auto Member>
-int get_configuration(sd_bus*, const char*, const char*, const char*, sd_bus_message* reply, void* data,
-                      sd_bus_error*) {
-  return append(reply, static_cast<BusObjects*>(data)->services().configuration.*Member);
-}
-
-int get_started(sd_bus*, const char*, const char*, const char*, sd_bus_message* reply, void*, sd_bus_error*) {
-  return append(reply, kStartedUsec);
+  const auto& value = objects.properties().*Member;
+  if constexpr (kIsProblem<Member>)
+    return append(reply, objects.problem_text(value));
+  else
+    return append(reply, value);
 }
 
 int get_of_room(sd_bus*, const char*, const char*, const char* name, sd_bus_message* reply, void* data, sd_bus_error*) {
@@ -53,29 +44,8 @@ template <auto Member>
 bool same(const ManagerProperties& a, const ManagerProperties& b) {
   return a.*Member == b.*Member;
 }
-constexpr Property kProperties[] = {
-    {"State", same<&ManagerProperties::state>},
-    {"Policies", same<&ManagerProperties::policies>},
-    {"PolicyFolders", same<&ManagerProperties::policy_folders>},
-    {"ReloadProblem", same<&ManagerProperties::reload_problem>},
-    {"ConfigurationProblem", same<&ManagerProperties::configuration_problem>},
-    {"Waiting", same<&ManagerProperties::waiting>},
-    {"Starting", same<&ManagerProperties::starting>},
-    {"Running", same<&ManagerProperties::running>},
-    {"Frozen", same<&ManagerProperties::frozen>},
-    {"WaitingJails", same<&ManagerProperties::waiting_jails>},
-    {"Executions", same<&ManagerProperties::executions>},
-    {"Outcomes", same<&ManagerProperties::outcomes>},
-    {"Refusals", same<&ManagerProperties::refusals>},
-    {"Starts", same<&ManagerProperties::starts>},
-    {"AnswerUSec", same<&ManagerProperties::answer_usec>},
-    {"WallUSec", same<&ManagerProperties::wall_usec>},
-    {"CPUUsageUSec", same<&ManagerProperties::cpu_usec>},
-    {"CPUUnknown", same<&ManagerProperties::cpu_unknown>},
-    {"MemoryBytes", same<&ManagerProperties::memory_bytes>},
-    {"Ledger", same<&ManagerProperties::ledger>},
-    {"Languages", same<&ManagerProperties::languages>},
-    {"Pool", same<&ManagerProperties::pool>},
+constexpr Property kAnnounced[] = {
+#include "supervisor/operations/bus/manager_announced.h"
 };
 
 Result<std::string> read_text(sd_bus_message* call) {
@@ -120,7 +90,7 @@ tl::unexpected<Error> unknown_execution(const std::string& id) {
 
 std::vector<const char*> changed_properties(const ManagerProperties& before, const ManagerProperties& after) {
   std::vector<const char*> names;
-  for (const Property& property : kProperties)
+  for (const Property& property : kAnnounced)
     if (!property.same(before, after)) names.push_back(property.name);
   for (const auto& [name, value] : after.of_rooms) {
     const auto former = before.of_rooms.find(name);
@@ -133,104 +103,15 @@ std::vector<sd_bus_vtable> manager_table_with(const OfferedMembers& members) {
   const sd_bus_vtable* end = kManagerTable;
   while (end->type != _SD_BUS_VTABLE_END) end++;
   std::vector<sd_bus_vtable> table(kManagerTable, end);
-  for (const sd_bus_vtable& row : members.rows(get_of_room, call_of_room, kAnnounced)) table.push_back(row);
+  for (const sd_bus_vtable& row : members.rows(get_of_room, call_of_room, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE))
+    table.push_back(row);
   table.push_back(*end);
   return table;
 }
 
 const sd_bus_vtable kManagerTable[] = {
     SD_BUS_VTABLE_START(0),
-    SD_BUS_PROPERTY("Version", "s", get_version, 0, kConst),
-    SD_BUS_PROPERTY("StartedUSec", "t", get_started, 0, kConst),
-    SD_BUS_PROPERTY("State", "s", get<&ManagerProperties::state>, 0, kAnnounced),
-    SD_BUS_PROPERTY("Policies", "as", get<&ManagerProperties::policies>, 0, kAnnounced),
-    SD_BUS_PROPERTY("ConfigurationFile", "s", get_configuration<&ConfigurationView::main_file>, 0, kConst),
-    SD_BUS_PROPERTY("StateFolder", "s", get_configuration<&ConfigurationView::state_folder>, 0, kConst),
-    SD_BUS_PROPERTY("PolicyFolders", "as", get<&ManagerProperties::policy_folders>, 0, kAnnounced),
-    SD_BUS_PROPERTY("ReloadProblem", "s", get_problem<&ManagerProperties::reload_problem>, 0, kAnnounced),
-    SD_BUS_PROPERTY("ConfigurationProblem", "s", get_problem<&ManagerProperties::configuration_problem>, 0, kAnnounced),
-    SD_BUS_PROPERTY("Waiting", "u", get<&ManagerProperties::waiting>, 0, kAnnounced),
-    SD_BUS_PROPERTY("Starting", "u", get<&ManagerProperties::starting>, 0, kAnnounced),
-    SD_BUS_PROPERTY("Running", "u", get<&ManagerProperties::running>, 0, kAnnounced),
-    SD_BUS_PROPERTY("Frozen", "u", get<&ManagerProperties::frozen>, 0, kAnnounced),
-    SD_BUS_PROPERTY("WaitingJails", "u", get<&ManagerProperties::waiting_jails>, 0, kAnnounced),
-    SD_BUS_PROPERTY("Executions", "t", get<&ManagerProperties::executions>, 0, kAnnounced),
-    SD_BUS_PROPERTY("Outcomes", "a{st}", get<&ManagerProperties::outcomes>, 0, kAnnounced),
-    SD_BUS_PROPERTY("Refusals", "a{st}", get<&ManagerProperties::refusals>, 0, kAnnounced),
-    SD_BUS_PROPERTY("Starts", "a{st}", get<&ManagerProperties::starts>, 0, kAnnounced),
-    SD_BUS_PROPERTY("AnswerUSec", "a{st}", get<&ManagerProperties::answer_usec>, 0, kAnnounced),
-    SD_BUS_PROPERTY("WallUSec", "a{st}", get<&ManagerProperties::wall_usec>, 0, kAnnounced),
-    SD_BUS_PROPERTY("CPUUsageUSec", "t", get<&ManagerProperties::cpu_usec>, 0, kAnnounced),
-    SD_BUS_PROPERTY("CPUUnknown", "t", get<&ManagerProperties::cpu_unknown>, 0, kAnnounced),
-    SD_BUS_PROPERTY("MemoryBytes", "t", get<&ManagerProperties::memory_bytes>, 0, kAnnounced),
-    SD_BUS_PROPERTY("Ledger", "a{st}", get<&ManagerProperties::ledger>, 0, kAnnounced),
-    SD_BUS_PROPERTY("Languages", "a{sa{st}}", get<&ManagerProperties::languages>, 0, kAnnounced),
-    SD_BUS_PROPERTY("Pool", "a{sa{st}}", get<&ManagerProperties::pool>, 0, kAnnounced),
-    SD_BUS_METHOD_WITH_ARGS("ListExecutions", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(sosssu)", executions),
-                            handle<&BusObjects::list_executions>, kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("ListTenants", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(so)", tenants),
-                            handle<&BusObjects::list_tenants>, kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("GetExecution", SD_BUS_ARGS("s", id), SD_BUS_RESULT("o", execution),
-                            handle<&BusObjects::get_execution>, kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("GetTenant", SD_BUS_ARGS("s", name), SD_BUS_RESULT("o", tenant),
-                            handle<&BusObjects::get_tenant>, kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("KillExecution", SD_BUS_ARGS("s", id), SD_BUS_NO_RESULT,
-                            handle<&BusObjects::kill_execution>, kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("ReadOutput", SD_BUS_ARGS("s", id, "s", stream, "t", offset, "u", most),
-                            SD_BUS_RESULT("ay", bytes, "t", size, "b", ended), handle<&BusObjects::read_output>,
-                            kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("ReadTimeline", SD_BUS_ARGS("t", from_usec, "t", until_usec, "u", step_seconds),
-                            SD_BUS_RESULT("as", columns, "aat", rows, "a{st}", answers),
-                            handle<&BusObjects::read_timeline>, kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("ListHistory", SD_BUS_ARGS("a{sv}", filter, "u", limit),
-                            SD_BUS_RESULT("aa{sv}", executions, "s", next), handle<&BusObjects::list_history>,
-                            kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("GetRecord", SD_BUS_ARGS("s", id), SD_BUS_RESULT("a{sv}", record),
-                            handle<&BusObjects::get_record>, kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("ListTenantRecords", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", tenants),
-                            handle<&BusObjects::list_tenant_records>, kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("RemoveTenant", SD_BUS_ARGS("s", name, "b", force), SD_BUS_NO_RESULT,
-                            handle<&BusObjects::remove_tenant>, kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("ListCodeUse", SD_BUS_ARGS("s", tenant, "u", most),
-                            SD_BUS_RESULT("aa{sv}", programs, "aa{sv}", skills), handle<&BusObjects::list_code_use>,
-                            kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("ListApprovals", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", approvals),
-                            handle<&BusObjects::list_approvals>, kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("RevealApproval", SD_BUS_ARGS("s", id), SD_BUS_RESULT("s", arguments),
-                            handle<&BusObjects::reveal_approval>, kEveryone | SD_BUS_VTABLE_SENSITIVE),
-    SD_BUS_METHOD_WITH_ARGS("Approve", SD_BUS_ARGS("s", id), SD_BUS_NO_RESULT, handle<&BusObjects::approve>, kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("Deny", SD_BUS_ARGS("s", id, "s", reason), SD_BUS_NO_RESULT, handle<&BusObjects::deny>,
-                            kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("ListProposals", SD_BUS_ARGS("s", tenant), SD_BUS_RESULT("aa{sv}", proposals),
-                            handle<&BusObjects::list_proposals>, kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("ReadProposalDiff", SD_BUS_ARGS("s", tenant, "s", proposal),
-                            SD_BUS_RESULT("a{sv}", details, "s", diff), handle<&BusObjects::read_proposal_diff>,
-                            kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("CommitProposal", SD_BUS_ARGS("s", tenant, "s", proposal, "as", paths),
-                            SD_BUS_RESULT("a{sv}", result), handle<&BusObjects::commit_proposal>, kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("DiscardProposal", SD_BUS_ARGS("s", tenant, "s", proposal), SD_BUS_NO_RESULT,
-                            handle<&BusObjects::discard_proposal>, kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("UndoProposal", SD_BUS_ARGS("s", tenant, "s", proposal), SD_BUS_RESULT("a{sv}", result),
-                            handle<&BusObjects::undo_proposal>, kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("Reload", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, handle<&BusObjects::reload>, kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("Drain", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, handle<&BusObjects::drain>, kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("RunDoctor", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(ssss)", findings),
-                            handle<&BusObjects::run_doctor>, kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("SetLogLevel", SD_BUS_ARGS("s", level), SD_BUS_NO_RESULT,
-                            handle<&BusObjects::set_log_level>, kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("Subscribe", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, handle<&BusObjects::subscribe>, kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("Unsubscribe", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, handle<&BusObjects::unsubscribe>,
-                            kEveryone),
-    SD_BUS_SIGNAL_WITH_ARGS("ExecutionStarted", SD_BUS_ARGS("s", id, "o", execution, "s", tenant, "s", language), 0),
-    SD_BUS_SIGNAL_WITH_ARGS("ExecutionFinished",
-                            SD_BUS_ARGS("s", id, "o", execution, "s", tenant, "s", outcome, "t", wall_usec, "t",
-                                        cpu_usec, "t", memory_peak_bytes),
-                            0),
-    SD_BUS_SIGNAL_WITH_ARGS("LimitReached", SD_BUS_ARGS("s", id, "s", tenant, "s", limit), 0),
-    SD_BUS_SIGNAL_WITH_ARGS("ApprovalRequested", SD_BUS_ARGS("s", id, "s", execution, "s", tenant, "t", expires_usec),
-                            0),
-    SD_BUS_SIGNAL_WITH_ARGS("ApprovalSettled", SD_BUS_ARGS("s", id, "s", execution, "s", tenant, "s", outcome), 0),
-    SD_BUS_SIGNAL_WITH_ARGS("PolicyReloaded", SD_BUS_ARGS("as", policies), 0),
+#include "supervisor/operations/bus/manager_rows.h"
     SD_BUS_VTABLE_END,
 };
 

@@ -56,7 +56,7 @@ TEST_CASE("CPU time that is not known is counted as such, and not as zero", "[st
   end(registry, "python", jail::Outcome::ok, 1000);
   end(registry, "python", jail::Outcome::timeout, 3000, Cpu::unknown);
   const auto now = take_statistics(registry, nullptr);
-  CHECK(now.cpu_usec == 500);
+  CHECK(now.cpu_usage_usec == 500);
   CHECK(now.cpu_unknown == 1);
 }
 
@@ -81,7 +81,7 @@ TEST_CASE("statistics count executions by stage, outcome, start and language", "
   CHECK(now.outcomes == Counts{{"ok", 2}, {"timeout", 1}});
   CHECK(now.refusals == Counts{{"admission.queued_executions", 1}});
   CHECK(now.starts == Counts{{"exec", 3}});
-  CHECK(now.cpu_usec == 3000);
+  CHECK(now.cpu_usage_usec == 3000);
   CHECK(now.cpu_unknown == 0);
   CHECK(now.wall_usec.at("of") == 3);
   CHECK(now.wall_usec.at("p50") == 2000);
