@@ -28,7 +28,6 @@ std::string bash_completion(const Description& program);
 std::string roff(std::string_view text);
 std::string bold(std::string_view text);
 std::string italic(std::string_view text);
-std::string upper(std::string text);
 std::string paragraphs(const std::string& text);
 
 }  // namespace docgen

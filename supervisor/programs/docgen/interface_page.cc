@@ -1,4 +1,5 @@
 // org.warder.Warder1(5): the interfaces of the daemon on D-Bus, as units/dbus/*.xml describe them.
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/version.h"
 #include "supervisor/programs/docgen/docgen.h"
 
@@ -23,7 +24,7 @@ std::string interface_page(const std::vector<Interface>& interfaces, const Manua
   std::string out = ".\\\" Generated from units/dbus/*.xml; see supervisor/programs/docgen.\n";
   out += std::string(".TH ORG.WARDER.WARDER1 5 \"\" \"Warder ") + kWarderVersion + "\" \"Warder\"\n";
   out += ".SH NAME\norg.warder.Warder1 \\- " + roff(text.summary) + "\n";
-  for (const auto& [heading, body] : text.sections) out += ".SH " + upper(heading) + "\n" + paragraphs(body);
+  for (const auto& [heading, body] : text.sections) out += ".SH " + upper_case(heading) + "\n" + paragraphs(body);
   for (const auto& interface : interfaces) {
     out += ".SH " + roff(interface.name) + "\n" + roff(interface.text) + "\n";
     append_members(out, interface, Kind::property, "Properties");

@@ -1,4 +1,5 @@
 #include "supervisor/programs/docgen/schema_page.h"
+#include "supervisor/base/ascii.h"
 
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_value.h"
@@ -74,18 +75,18 @@ std::string verbatim(const std::string& text) { return ".PP\n.nf\n" + roff(text)
 
 std::string schema_page(const std::string& name, const Json& schema, const ManualText& text) {
   std::string out = ".\\\" Generated from the JSON schema; see supervisor/programs/docgen.\n";
-  out += ".TH " + upper(roff(name)) + " 5 \"\" \"Warder " + kWarderVersion + "\" \"Warder\"\n";
+  out += ".TH " + upper_case(roff(name)) + " 5 \"\" \"Warder " + kWarderVersion + "\" \"Warder\"\n";
   out += ".SH NAME\n" + roff(name) + " \\- " + roff(text.summary) + "\n";
   out += ".SH DESCRIPTION\n" + roff(schema.value("description", std::string())) + "\n";
   for (size_t i = 0; i + 1 < text.sections.size(); i++)
-    out += ".SH " + upper(text.sections[i].first) + "\n" + paragraphs(text.sections[i].second);
+    out += ".SH " + upper_case(text.sections[i].first) + "\n" + paragraphs(text.sections[i].second);
   out += ".SH KEYS\n" + SchemaKeys(schema).text();
   if (schema.contains("examples")) {
     out += ".SH EXAMPLE\n";
     for (const auto& example : schema["examples"]) out += verbatim(example.dump(2));
   }
   const auto& [heading, body] = text.sections.back();
-  return out + ".SH " + upper(heading) + "\n" + paragraphs(body);
+  return out + ".SH " + upper_case(heading) + "\n" + paragraphs(body);
 }
 
 }  // namespace docgen
