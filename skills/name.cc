@@ -5,8 +5,6 @@
 #include "supervisor/base/ascii.h"
 
 namespace skills {
-namespace {}  // namespace
-
 Result<> check_name(std::string_view name) {
   auto wrong = [](std::string_view hint) {
     return fail(Code::invalid, "Invalid skill name. Use alphanumeric and underscores only.", std::string(hint));

@@ -8,7 +8,6 @@
 
 #include "supervisor/parts.h"
 
-// In an order in which clients see their tools, behind those of the other parts.
 std::vector<PartEntry> annex_parts();
 // The annexes that this program was built without, by the names of their options: "cluster" of WARDER_CLUSTER.
 std::vector<std::string> absent_annexes();

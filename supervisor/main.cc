@@ -17,6 +17,7 @@
 #include "supervisor/base/path.h"
 #include "supervisor/base/worker_thread.h"
 #include "supervisor/command_line.h"
+#include "supervisor/daemon/absent_annexes.h"
 #include "supervisor/daemon/configuration/check.h"
 #include "supervisor/daemon/configuration/last_good.h"
 #include "supervisor/daemon/configuration/reload_exchange.h"
@@ -274,7 +275,8 @@ int report(const Error& error) {
 
 // Exit status: 0 if a start would serve all that these files name, 1 if not.
 int print_check(const configuration::Invocation& invocation) {
-  const auto loaded = configuration::check(invocation);
+  auto loaded = configuration::check(invocation);
+  note_absent_annexes(loaded);
   const auto text = configuration::report_of(loaded);
   std::fputs(text.bad.c_str(), stderr);
   std::fputs(text.good.c_str(), stdout);

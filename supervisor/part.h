@@ -1,10 +1,11 @@
 // Part: a room of the daemon, as the daemon sees it: what it needs of other rooms, the services that it offers to them,
 // and what it does at the turns of the daemon's life.
 //
-// A room has one file for this, part.cc, and one line in daemon/part_list.cc. Its class derives from Part and from
-// those interfaces below that the room has a use for; the daemon calls them in loops. Its function open() makes it: the
-// parameters are the services that it needs (parts.h), so the daemon opens the parts in an order in which each finds
-// its needs, and destroys them in the reverse order. All functions run on the event loop.
+// A room has one file for this, part.cc, and one line in daemon/part_list.cc; an annex has no line (annexes.h). Its
+// class derives from Part and from those interfaces below that the room has a use for; the daemon calls them in loops.
+// Its function open() makes it: the parameters are the services that it needs (parts.h), so the daemon opens the parts
+// in an order in which each finds its needs, and destroys them in the reverse order. All functions run on the event
+// loop.
 #pragma once
 #include <chrono>
 #include <string>
@@ -141,7 +142,8 @@ class MetricSource {
   ~MetricSource() = default;
 };
 
-// Has properties and methods on D-Bus, of the Manager. Called once, before the daemon is on the bus.
+// Has properties and methods on D-Bus, of the Manager or in an interface of its own. Called once, before the daemon is
+// on the bus.
 class BusSource {
  public:
   virtual void add_bus_members(bus::OfferedMembers& members) = 0;

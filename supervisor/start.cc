@@ -1,5 +1,6 @@
 #include "supervisor/start.h"
 
+#include "supervisor/daemon/absent_annexes.h"
 #include "supervisor/daemon/configuration/last_good.h"
 #include "supervisor/daemon/configuration/trial.h"
 
@@ -40,6 +41,7 @@ Result<ChosenConfiguration> choose_configuration(const Invocation& invocation,
   LoadedConfiguration now = configuration::load(invocation);
   set_log_level(now.options.log_level);
   CHECKED(check_environment(now.options, sockets));
+  note_absent_annexes(now);
   configuration::try_start(now, invocation, view);
   log_notes(now.notes);
   ConfigurationInForce in_force{.source = ConfigurationInForce::Source::files,
@@ -50,6 +52,7 @@ Result<ChosenConfiguration> choose_configuration(const Invocation& invocation,
 
   auto saved = configuration::load_last_good(now.options.state, invocation);
   if (saved) {
+    note_absent_annexes(*saved);
     configuration::try_start(*saved, invocation, view);
     if (saved->good()) {
       set_log_level(saved->options.log_level);

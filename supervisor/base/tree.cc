@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
+#include <memory>
 #include <vector>
 
 #include "supervisor/base/folder.h"
@@ -109,12 +111,14 @@ ssize_t read_fully_at(int file, char* bytes, size_t size, uint64_t offset) {
 }
 
 Result<bool> have_same_bytes(int a, int b) {
-  std::vector<char> of_a(kPartBytes), of_b(kPartBytes);
+  // Not zeroed: most of the compared files are small, and there may be many.
+  const auto of_a = std::make_unique_for_overwrite<char[]>(kPartBytes);
+  const auto of_b = std::make_unique_for_overwrite<char[]>(kPartBytes);
   for (uint64_t at = 0;;) {
-    const ssize_t read_a = read_fully_at(a, of_a.data(), of_a.size(), at);
-    const ssize_t read_b = read_a < 0 ? -1 : read_fully_at(b, of_b.data(), of_b.size(), at);
+    const ssize_t read_a = read_fully_at(a, of_a.get(), kPartBytes, at);
+    const ssize_t read_b = read_a < 0 ? -1 : read_fully_at(b, of_b.get(), kPartBytes, at);
     if (read_b < 0) return fail_errno(errno, "read");
-    if (read_a != read_b || !std::equal(of_a.begin(), of_a.begin() + read_a, of_b.begin())) return false;
+    if (read_a != read_b || std::memcmp(of_a.get(), of_b.get(), static_cast<size_t>(read_a)) != 0) return false;
     if (read_a == 0) return true;
     at += static_cast<uint64_t>(read_a);
   }

@@ -1,7 +1,7 @@
 // Trees of files that other users may change meanwhile: a bounded walk, contents, links, modes. No link is followed,
-// and no name leads out of the tree. All functions wait for the disk. Removal: TreeRemoval in path.h. Walks in slices
-// for the event loop, which restore the owner's rights: tenants/index/walk.h.
-// Errors: those of fail_path() in path.h.
+// and no name leads out of the tree. All functions but remove_tree_in_turns() wait for the disk. Removal: TreeRemoval
+// in path.h. Walks in slices for the event loop, which restore the owner's rights: tenants/index/walk.h. Errors: those
+// of fail_path() in path.h.
 #pragma once
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -41,7 +41,8 @@ struct TreeWalkEnd {
   TreeBound exceeded = TreeBound::none;
   std::string folder;
 };
-// fail: an entry that cannot be looked at or opened is an error. skip: it is left out; programs still write the tree.
+// fail: an entry that cannot be looked at or opened is an error. skip: it, or the contents of a folder, is left out;
+// programs still write the tree.
 enum class VanishedEntries { fail, skip };
 using VisitEntry = std::function<Result<>(const TreeEntry& entry)>;
 // Calls `visit` for each entry, a folder before its contents, by name within a folder. `tree`: open for reading.

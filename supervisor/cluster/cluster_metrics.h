@@ -1,5 +1,5 @@
-// The metrics of a node of a cluster. Without a cluster all are 0, so that rules and panels find every series. Used by:
-// part.cc. No errors.
+// The metrics of a node of a cluster. Without the key "cluster" all are 0, so that rules and panels find every series.
+// Used by: part.cc. No errors.
 #pragma once
 #include "supervisor/cluster/link/membership.h"
 #include "supervisor/operations/metrics/text.h"

@@ -7,18 +7,25 @@
 
 #include "supervisor/annexes.h"
 
+bool is_annex_absent(std::string_view name) {
+  const auto absent = absent_annexes();
+  return std::find(absent.begin(), absent.end(), name) != absent.end();
+}
+
 std::string absent_annexes_text() { return fmt::format("{}", fmt::join(absent_annexes(), ", ")); }
 
-Result<> check_annexes(const Options& options) {
-  const auto absent = absent_annexes();
-  const std::pair<const char*, bool> keys[] = {{"cluster", !options.cluster.socket.empty()},
-                                               {"traces", options.traces.has_value()}};
-  for (const auto& [key, is_used] : keys)
-    if (is_used && std::find(absent.begin(), absent.end(), key) != absent.end())
-      return fail(Code::invalid,
-                  fmt::format("the configuration has the key \"{}\", and this warderd was built without it", key),
-                  fmt::format("remove the key, or use a warderd of Warder's package: it is built with {}", key), key);
-  return {};
+void note_absent_annexes(configuration::LoadedConfiguration& loaded) {
+  const auto note = [&loaded](std::string_view annex, const std::string& key, bool is_used) {
+    if (is_used && is_annex_absent(annex))
+      loaded.notes.problems.push_back(fmt::format(
+          "{}: this warderd was built without {}: remove the key, or use the warderd of Warder's package", key, annex));
+  };
+  note("cluster", "cluster", !loaded.options.cluster.socket.empty());
+  note("traces", "traces", loaded.options.traces.has_value());
+  for (const auto& server : loaded.options.servers) {
+    note("oauth", fmt::format("servers.{}.oauth", server.name), server.oauth.has_value());
+    note("egress", fmt::format("servers.{}.egress", server.name), server.egress.is_on());
+  }
 }
 
 std::optional<doctor::Finding> judge_annexes() {

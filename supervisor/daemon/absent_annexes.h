@@ -1,17 +1,17 @@
-// Absent annexes: those that this warderd was built without (supervisor/annexes.h). Used by: the start, the doctor, and
-// --version.
+// Absent annexes: those that this warderd was built without (supervisor/annexes.h). Used by: the start, --check, a
+// reload, the doctor, and --version.
 #pragma once
 #include <optional>
 #include <string>
+#include <string_view>
 
-#include "supervisor/base/result.h"
-#include "supervisor/daemon/configuration/options.h"
+#include "supervisor/daemon/configuration/load.h"
 #include "supervisor/operations/doctor/doctor.h"
 
-// "cluster, egress"; empty: it has all.
+bool is_annex_absent(std::string_view name);
+// "cluster, egress"; empty: this warderd has all.
 std::string absent_annexes_text();
-// Errors: invalid: the configuration has the key of an absent annex. A daemon that does not do what its files say does
-// not start.
-Result<> check_annexes(const Options& options);
-// nullopt: it has all.
+// Adds a problem for each key of `loaded` that only an absent annex could serve.
+void note_absent_annexes(configuration::LoadedConfiguration& loaded);
+// nullopt: this warderd has all.
 std::optional<doctor::Finding> judge_annexes();

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "supervisor/daemon/absent_annexes.h"
 #include "supervisor/daemon/configuration/reload_exchange.h"
 #include "supervisor/daemon/configuration/trial.h"
 #include "supervisor/daemon/open_files.h"
@@ -16,6 +17,7 @@ Task<Result<std::shared_ptr<ReadConfiguration>>> read_configuration(WorkerThread
                                  known = std::make_shared<const policies::Store>(current)]() -> Result<> {
     read->request = configuration::read_reload_request(state);  // before the files: see reload_exchange.h
     read->loaded = configuration::load(invocation, known.get());
+    note_absent_annexes(read->loaded);
     configuration::try_start(read->loaded, invocation,
                              {.is_start = false, .listening = sockets, .held_unknown = false, .sandbox = {}});
     return {};

@@ -30,8 +30,8 @@ std::vector<Interface*> newest_first(const Parts& parts) {
 
 Result<std::unique_ptr<DaemonParts>> DaemonParts::open(Loop& loop, Prepared& prepared, jail::Host& host,
                                                        DaemonControls controls) {
-  CHECKED(check_annexes(prepared.options));
   if (const std::string absent = absent_annexes_text(); !absent.empty()) log_notice("built without {}", absent);
+  if (is_annex_absent("cluster")) prepared.passed.node.clear();  // nobody would accept there
   std::unique_ptr<DaemonParts> parts(new DaemonParts(loop, prepared, std::move(controls)));
   TRY(parts->parts_, Parts::open(all_parts(), parts->given(host)));
   parts->add_tools();

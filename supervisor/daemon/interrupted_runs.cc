@@ -10,6 +10,7 @@
 #include "policies/tenant_id.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/log.h"
+#include "supervisor/daemon/absent_annexes.h"
 #include "supervisor/executions/runs/background.h"
 #include "supervisor/executions/runs/execute_answer.h"
 #include "supervisor/executions/runs/named_execution.h"
@@ -28,6 +29,12 @@ std::string InterruptedRuns::successor_of(const std::string& execution) const {
 
 std::map<std::string, std::string> InterruptedRuns::adopt(std::vector<std::string> executions) {
   std::map<std::string, std::string> new_ids;
+  // Without the annex a program would repeat its steps: the rows stay for a warderd that has it.
+  if (is_annex_absent("workflows") && !executions.empty()) {
+    log_error("{} interrupted executions of workflows are not started again: this warderd was built without workflows",
+              executions.size());
+    return new_ids;
+  }
   for (std::string& execution : executions) {
     runs_.push_back({execution, successor_of(execution)});
     background_.expect(runs_.back().now);

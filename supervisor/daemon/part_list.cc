@@ -41,39 +41,40 @@ PartEntry tenant_removal_part();
 PartEntry threads_part();
 
 // Parts are opened in this order, but for those that need a later one; clients see tools in the order of these lines.
+// Annexes stand before the parts that can use them, so that these keep their order with and without annexes.
 std::vector<PartEntry> all_parts() {
   std::vector<PartEntry> entries{
-      tenants::part(),
-      journal::part(),
-      threads_part(),
-      fd_store_part(),
-      tasks::part(),
-      disk::part(),
-      proposals::part(),
-      jails_part(),
-      executions::part(),
-      metrics::part(),
-      discovery::part(),
-      privacy::part(),
-      upstream::part(),
-      discovery::stubs_part(),
-      calls::part(),
-      skill_stores::part(),
-      runs::part(),
-      server_part(),
-      tools::changes_part(),
-      tools::execution_part(),
-      tools::workspace_part(),
-      tools::proposals_part(),
-      tools::catalog_part(),
-      tools::statistics_part(),
-      tools::pii_part(),
-      tools::skills_part(),
-      client_doors_part(),
+      tenants::part(), journal::part(), threads_part(), fd_store_part(), tasks::part(), disk::part(),
   };
   for (PartEntry& annex : annex_parts()) entries.push_back(std::move(annex));
-  for (PartEntry& last : std::vector<PartEntry>{interrupted_runs_part(), tenant_removal_part(), self_examination_part(),
-                                                metrics_sockets_part(), bus_part()})
-    entries.push_back(std::move(last));
+  for (PartEntry& entry : std::vector<PartEntry>{
+           proposals::part(),
+           jails_part(),
+           executions::part(),
+           metrics::part(),
+           discovery::part(),
+           privacy::part(),
+           upstream::part(),
+           discovery::stubs_part(),
+           calls::part(),
+           skill_stores::part(),
+           runs::part(),
+           server_part(),
+           tools::changes_part(),
+           tools::execution_part(),
+           tools::workspace_part(),
+           tools::proposals_part(),
+           tools::catalog_part(),
+           tools::statistics_part(),
+           tools::pii_part(),
+           tools::skills_part(),
+           client_doors_part(),
+           interrupted_runs_part(),
+           tenant_removal_part(),
+           self_examination_part(),
+           metrics_sockets_part(),
+           bus_part(),
+       })
+    entries.push_back(std::move(entry));
   return entries;
 }

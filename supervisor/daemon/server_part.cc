@@ -1,7 +1,8 @@
-// The MCP server as a part of the daemon. It is destroyed before the services that its handlers use. The parts that add
-// tools are destroyed before it: their handlers are not called any more, because the connections have ended.
+// The MCP server as a part of the daemon. It is destroyed before the services that its handlers use. When parts that
+// add tools are destroyed before it, their handlers are not called any more, because the connections have ended.
 #include "jail/host.h"
 #include "supervisor/base/version.h"
+#include "supervisor/daemon/absent_annexes.h"
 #include "supervisor/executions/runs/execute_environment.h"
 #include "supervisor/executions/skill_stores/tenant_skills.h"
 #include "supervisor/operations/metrics/text.h"
@@ -18,16 +19,20 @@ constexpr char kInstructions[] =
     "Run code in isolated, single-use jails next to your data instead of calling tools one by one: execute_code runs "
     "Python, JavaScript or shell with files in a persistent /workspace, and returns only what the code computes. "
     "Filter and summarise large data in code; keep intermediate results in files. search_tools finds other servers' "
-    "tools and saved skills; save_skill keeps code for `from skills import name`. Long work: a finished step of "
-    "warder.workflow in code is kept over failures and restarts, and does not run again. sanitize_pii, and "
-    "tokenize_pii in code, put tokens in the place of personal data before you read it.";
+    "tools and saved skills; save_skill keeps code for `from skills import name`. ";
+constexpr char kWorkflowInstructions[] =
+    "Long work: a finished step of warder.workflow in code is kept over failures and restarts, and does not run "
+    "again. ";
+constexpr char kPiiInstructions[] =
+    "sanitize_pii, and tokenize_pii in code, put tokens in the place of personal data before you read it.";
 
 mcp::ServerInfo server_info() {
   mcp::ServerInfo info;
   info.name = "warder";
   info.version = kWarderVersion;
   info.title = "Warder";
-  info.instructions = kInstructions;
+  const std::string of_workflows = is_annex_absent("workflows") ? "" : kWorkflowInstructions;
+  info.instructions = kInstructions + of_workflows + kPiiInstructions;
   return info;
 }
 

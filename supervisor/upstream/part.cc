@@ -7,6 +7,7 @@
 #include "supervisor/given_services.h"
 #include "supervisor/operations/metrics/text.h"
 #include "supervisor/parts.h"
+#include "supervisor/upstream/authorization/stored_logins.h"
 #include "supervisor/upstream/bus_methods.h"
 #include "supervisor/upstream/discovery/catalog_watch.h"
 #include "supervisor/upstream/upstream_servers.h"
@@ -38,17 +39,24 @@ class UpstreamPart final : public Part,
                            public MetricSource,
                            public BusSource {
  public:
-  UpstreamPart(jail::Host& host, UpstreamServers::Settings settings, discovery::Discovery& discovery)
-      : discovery_(discovery), servers_(host, std::move(settings)), tasks_(host.loop) {
+  UpstreamPart(jail::Host& host, UpstreamServers::Settings settings, WorkerThread& disk,
+               discovery::Discovery& discovery)
+      : folder_(settings.definitions),
+        logins_(settings.logins),
+        disk_(disk),
+        discovery_(discovery),
+        servers_(host, std::move(settings)),
+        tasks_(host.loop) {
     discovery_.add_others([this] { return discovery::ServerTools{servers_.readings(), servers_.unlearned(), {}}; });
     servers_.on_change([this] { tasks_.spawn(discovery_.refresh()); });
   }
 
   static Result<std::unique_ptr<UpstreamPart>> open(jail::Host& host, Options& options, StateFolder& state,
-                                                    policies::Store& policies, discovery::Discovery& discovery,
-                                                    oauth::LoginService* logins, ServerNetwork* network) {
+                                                    StateThreads& threads, policies::Store& policies,
+                                                    discovery::Discovery& discovery, oauth::LoginService* logins,
+                                                    ServerNetwork* network) {
     auto settings = settings_of(options, state, policies, logins, network);
-    return std::make_unique<UpstreamPart>(host, std::move(settings), discovery);
+    return std::make_unique<UpstreamPart>(host, std::move(settings), *threads.disk, discovery);
   }
   std::tuple<UpstreamServers&> services() { return {servers_}; }
 
@@ -62,7 +70,9 @@ class UpstreamPart final : public Part,
   }
   void close_account(const std::string& account) override { servers_.end_idle_of(account); }
   void forget(const tenants::TenantId& id) override {
-    if (id.workspace.empty()) servers_.forget_logins_of(id.account);
+    if (!id.workspace.empty()) return;
+    if (logins_) return servers_.forget_logins_of(id.account);
+    tasks_.spawn(erase_logins(id.account));
   }
   void disconnect() override { tasks_.cancel_all(); }
   void add_bus_members(bus::OfferedMembers& members) override {
@@ -109,6 +119,21 @@ class UpstreamPart final : public Part,
   }
 
  private:
+  // Logins that a warderd with oauth has left.
+  Task<> erase_logins(std::string account) {
+    size_t count = 0;
+    const WorkerThread::Job job = [&count, account, folder = folder_]() -> Result<> {
+      TRY(count, oauth::erase_logins_of(folder, account));
+      return {};
+    };
+    const auto erased = co_await disk_.run(job);
+    if (!erased) log_error("tenant {}: its logins at upstream servers stay: {}", account, erased.error().what);
+    if (count > 0) log_warning("tenant {}: {} logins were erased, but not revoked: {}", account, count, kNoLogins);
+  }
+
+  const int folder_;  // of upstream servers; borrowed
+  oauth::LoginService* const logins_;
+  WorkerThread& disk_;
   discovery::Discovery& discovery_;
   UpstreamServers servers_;
   Scope tasks_;  // last: cancelled first

@@ -23,7 +23,7 @@ BANNED = [
      "depends on the locale and knows no negative char; use base/ascii.h"),
     (r"fmt::(?:gmtime|localtime)", "of fmt/chrono.h: needs fmt's library, which the package does not link; use strftime"),
 ]
-PATTERNS = [(re.compile(rf"(?<![\w.>:])(?:::|std::)?({names})(?!\w)(?=\s*[(<{{;,\s])"), why) for names, why in BANNED]
+PATTERNS = [(re.compile(rf"(?<![\w.>:])(?:::|std::)?({names})(?!\w)(?=\s*[(<{{;,)\s])"), why) for names, why in BANNED]
 PATTERNS += [(re.compile(r"(?:\.|->)(Match)(?=\()"), "of an RE2: cannot be interrupted; use policies/schema/expressions.h")]
 ALLOWED = {  # file: what it may use, and why
     "jail/guest/probe/main.cc": {"readdir", "opendir", "fdopendir"},  # a program of jails: has no base; looks at errno

@@ -19,10 +19,6 @@ def version_of(program):
     return subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()
 
 
-def tools_of(client):
-    return {tool["name"] for tool in client.request("tools/list")["tools"]}
-
-
 class WithoutAnnexes(unittest.TestCase):
     def test_the_version_names_the_absent_annexes(self):
         first, second = version_of(os.environ["WARDERD"])
@@ -38,12 +34,6 @@ class WithoutAnnexes(unittest.TestCase):
             self.assertEqual(client.execute("result = open('/workspace/a.txt').read()")["result"], "hello")
             self.assertIn("built without", daemon.log_text())
 
-    def test_every_tool_that_belongs_to_no_annex_is_there(self):
-        with Daemon() as daemon, daemon.connect() as client:
-            without = tools_of(client)
-        with Daemon(program=os.environ["WITH_ANNEXES"]) as daemon, daemon.connect() as client:
-            self.assertEqual(tools_of(client), without)
-
     def test_a_policy_with_egress_rules_runs_programs_without_a_network_and_the_answer_says_so(self):
         with Policies(egress=EGRESS) as policies, Daemon(policies=policies) as daemon, daemon.connect() as client:
             answer = client.execute("import socket\ntry: socket.create_connection(('api.example.test', 443), 2)\n"
@@ -51,16 +41,31 @@ class WithoutAnnexes(unittest.TestCase):
             self.assertEqual(answer["result"], "unreachable")
             self.assertTrue(any("built without egress" in note for note in answer["notes"]), answer)
 
-    def test_a_configuration_with_the_key_of_an_absent_annex_is_refused_by_its_name(self):
+    def test_a_configuration_with_the_key_of_an_absent_annex_denies_programs_and_the_check_names_it(self):
         with tempfile.TemporaryDirectory() as folder:
             config = pathlib.Path(folder) / "warderd.json"
             config.write_text(json.dumps({"cluster": {"socket": f"{folder}/node.sock"}}))
-            started = subprocess.run([os.environ["WARDERD"], "--config", config, "--socket", f"{folder}/mcp.sock", "--state",
-                                      f"{folder}/state", "--policies", TOP / "policies", "--bus", "off"],
+            os.chmod(folder, 0o755)
+            checked = subprocess.run([os.environ["WARDERD"], "--config", config, "--policies", TOP / "policies", "--check"],
                                      capture_output=True, text=True, timeout=60)
-        self.assertNotEqual(started.returncode, 0)
-        self.assertIn('the key "cluster"', started.stderr)
-        self.assertIn("built without it", started.stderr)
+            self.assertEqual(checked.returncode, 1)
+            self.assertIn("cluster: this warderd was built without cluster", checked.stderr)
+            with Daemon(arguments=("--config", config)) as daemon, daemon.connect() as client:
+                self.assertFalse(client.execute("result = 1")["success"])
+                self.assertIn("cluster: this warderd was built without cluster", daemon.log_text())
+
+    def test_workflows_are_refused_by_name(self):
+        with Daemon() as daemon, daemon.connect() as client:
+            answer = client.call("delete_workspace_file", {"filename": "workflow:///x"})
+            self.assertIn("built without them", json.dumps(answer))
+            self.assertNotIn("workflow", client.request("server/discover")["instructions"])
+
+    def test_the_order_of_the_tools_is_the_same(self):
+        def order(program):
+            with Daemon(program=program) as daemon, daemon.connect() as client:
+                return [tool["name"] for tool in client.request("tools/list")["tools"]]
+        self.assertEqual(order(os.environ["WARDERD"]), order(os.environ["WITH_ANNEXES"]))
+        self.assertEqual(order(os.environ["WARDERD"])[0], "execute_code")
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ class ExecutionNetwork {
   virtual std::optional<NetworkTotals> totals() const = 0;
   // The first few, without repetitions.
   virtual const std::vector<RefusedRequest>& refused() const = 0;
-  // Why the program had no network, although its policy has rules and it opened a connection; empty: it had.
+  // Why the program had no network, although its policy has rules; empty: it had, or it opened no connection.
   virtual const std::string& trouble() const = 0;
 };
 

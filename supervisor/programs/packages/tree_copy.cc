@@ -128,12 +128,16 @@ Result<CopiedTree> copy_tree(int from, int to, const TreeLimits& limits) {
 
 Result<bool> is_over_limits(int folder, const TreeLimits& limits) {
   uint64_t bytes = 0;
-  TRY(const TreeWalkEnd end, walk_tree(folder, {limits.entries, limits.depth}, VanishedEntries::skip,
-                                       [&bytes](const TreeEntry& entry) -> Result<> {
-                                         bytes += static_cast<uint64_t>(entry.status.st_blocks) * 512;
-                                         return {};
-                                       }));
-  return end.exceeded != TreeBound::none || bytes > limits.bytes;
+  const auto end = walk_tree(folder, {limits.entries, limits.depth}, VanishedEntries::skip,
+                             [&bytes, &limits](const TreeEntry& entry) -> Result<> {
+                               bytes += static_cast<uint64_t>(entry.status.st_blocks) * 512;
+                               if (bytes > limits.bytes)
+                                 return fail(Code::exhausted, "too many bytes");  // ends the walk
+                               return {};
+                             });
+  if (bytes > limits.bytes) return true;
+  if (!end) return tl::unexpected<Error>(end.error());
+  return end->exceeded != TreeBound::none;
 }
 
 }  // namespace packages

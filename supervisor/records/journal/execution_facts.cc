@@ -22,9 +22,7 @@ std::string columns_of(const Value& value) {
 void bind_value(Statement& statement, const std::string& text) { statement.bind(text); }
 void bind_value(Statement& statement, uint64_t number) { statement.bind(stored(number)); }
 void bind_value(Statement& statement, uint32_t number) { statement.bind(int64_t{number}); }
-void bind_value(Statement& statement, int64_t number) {
-  number == kCpuUnknown ? statement.bind_null() : statement.bind(number);
-}
+void bind_value(Statement& statement, int64_t number) { statement.bind(number); }
 void bind_value(Statement& statement, const std::optional<uint32_t>& number) {
   number ? statement.bind(int64_t{*number}) : statement.bind_null();
 }
@@ -65,7 +63,12 @@ void bind_facts(Statement& statement, const StartedRow& start) {
   for_each_fact(start, [&](const ExecutionFact&, const auto& value) { bind_value(statement, value); });
 }
 void bind_facts(Statement& statement, const Ended& ended) {
-  for_each_fact(ended, [&](const ExecutionFact&, const auto& value) { bind_value(statement, value); });
+  for_each_fact(ended, [&](const ExecutionFact& fact, const auto& value) {
+    if (fact.may_be_unknown && static_cast<int64_t>(value) == kCpuUnknown)
+      statement.bind_null();
+    else
+      bind_value(statement, value);
+  });
 }
 
 Json usage_json(const Ended& ended, UsageForm form) {

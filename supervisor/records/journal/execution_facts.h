@@ -27,6 +27,7 @@ struct ExecutionFact {
   int64_t large = 0;  // an answer without a receipt shows values from here on; 0: none
   ZeroMeans zero = ZeroMeans::number;
   Totalled totalled = Totalled::no;  // of the ledger; in_record: a key of "Ledger" in GetRecord, too
+  bool may_be_unknown = false;       // kCpuUnknown is stored as NULL
 
   constexpr bool is_time() const { return column.ends_with("_us"); }
   constexpr bool is_known(int64_t value) const {
@@ -57,7 +58,13 @@ inline constexpr std::tuple kStartedFacts{
 inline constexpr std::tuple kEndedFacts{
     fact_row(&Ended::wall_us, {"wall_us", "WallUSec", "wall_ms", "WARDER_WALL_USEC", "warder.wall_ms"}),
     fact_row(&Ended::took_us, {"took_us", "AnswerUSec"}),
-    fact_row(&Ended::cpu_us, {"cpu_us", "CPUUSec", "cpu_ms", "WARDER_CPU_USEC", "warder.cpu_ms", 1'000'000}),
+    fact_row(&Ended::cpu_us, {.column = "cpu_us",
+                              .bus_member = "CPUUSec",
+                              .usage_key = "cpu_ms",
+                              .log_field = "WARDER_CPU_USEC",
+                              .span_key = "warder.cpu_ms",
+                              .large = 1'000'000,
+                              .may_be_unknown = true}),
     fact_row(&Ended::memory_peak_bytes,
              {"memory_peak_bytes", "MemoryPeakBytes", "memory_peak_bytes", "WARDER_MEMORY_PEAK_BYTES",
               "warder.memory_peak_bytes", 64 << 20, ZeroMeans::unknown_in_answers}),

@@ -36,7 +36,7 @@ CREATE TABLE workflow_runs(
 // The values that a step's function read (workflows::StepInputs::text()).
 constexpr char kStepInputs[] = "ALTER TABLE workflow_steps ADD COLUMN inputs TEXT NOT NULL DEFAULT ''";
 
-// The secret of WorkflowStore::hash_seed(), one row.
+// The secret of workflows::hash_seed(), one row.
 constexpr char kHashSecret[] =
     "CREATE TABLE workflow_hash_secret(secret BLOB NOT NULL); "
     "INSERT INTO workflow_hash_secret VALUES(randomblob(16))";

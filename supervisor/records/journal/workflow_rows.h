@@ -1,6 +1,6 @@
 // WorkflowRows: the workflows of jailed code in the journal's file: a row for each workflow and one for each step.
 // Written by the writer's thread, read on the thread of reads.
-// Source: workflows::WorkflowStore. Errors: those of Journal and of WorkflowDisk.
+// Source: workflows::WorkflowStore, runs that are started again, moves. Errors: those of Journal and of WorkflowDisk.
 #pragma once
 #include "supervisor/records/journal/journal.h"
 #include "supervisor/records/workflows/workflow.h"

@@ -2,7 +2,8 @@
 // {"customer": "'ada'"}. A recorded step whose function reads other values now is refused: its recorded value belongs
 // to the other ones. The text of the function does not count, so corrected code continues.
 // Source: the runners (jail/guest/python/warder/_step_inputs.py, jail/guest/javascript/step_inputs.js), which are
-// hostile: the texts are compared and shown, never read. Used by: workflow_store.h. Errors: invalid, naming the limit.
+// hostile: the texts are compared and shown, never read. Used by: tools/workflows/workflow_store.h. Errors: invalid,
+// naming the limit.
 #pragma once
 #include <optional>
 #include <string>

@@ -28,7 +28,6 @@ class WorkflowsPart final : public Part, public ToolSource, public Tidier, publi
     co_await store_.tidy();
     co_return std::chrono::seconds::max();
   }
-  bool has_scheme_of(std::string_view uri) const override { return uri.starts_with(kWorkflowScheme); }
   Task<Result<Json>> remove(const tenants::Requester& requester, std::string uri) override {
     return delete_workflow(store_, requester, std::move(uri));
   }

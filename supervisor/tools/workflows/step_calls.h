@@ -1,5 +1,5 @@
 // Step calls: the calls of jailed code about the steps of its workflows. Source: warder.workflow(...).step(...) in the
-// guest's Python and JavaScript. Used by: supervisor/daemon/. Errors: those of workflows/workflow_store.h and of the
+// guest's Python and JavaScript. Used by: part.cc. Errors: those of workflow_store.h and of the
 // workspace's quota; denied, in an execution with a staged workspace.
 #pragma once
 #include "supervisor/tools/workflows/workflow_store.h"

@@ -1,11 +1,8 @@
 #include "supervisor/tools/workflows/workflow_store.h"
 
 #include <fmt/format.h>
-#include <sodium.h>
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/log.h"

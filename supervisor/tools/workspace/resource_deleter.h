@@ -2,7 +2,6 @@
 // workspace tools.
 #pragma once
 #include <string>
-#include <string_view>
 
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/base/result.h"
@@ -13,7 +12,6 @@ namespace tools {
 
 class ResourceDeleter {
  public:
-  virtual bool has_scheme_of(std::string_view uri) const = 0;
   // {success, message}. Errors: not_found, and those of the room.
   virtual Task<Result<Json>> remove(const tenants::Requester& requester, std::string uri) = 0;
 

@@ -176,7 +176,10 @@ void add_workspace_tools(const OperationRegistry& registry, ResourceChanges& cha
       }
       return ready(runs::delete_execution(stores.background, stores.executions, requester.tenant->name(), *execution));
     }
-    if (workflows && workflows->has_scheme_of(named)) return workflows->remove(requester, named);
+    if (named.starts_with("workflow:///")) {
+      if (workflows) return workflows->remove(requester, named);
+      return ready(Result<Json>(fail(Code::not_found, "there are no workflows: this Warder was built without them")));
+    }
     return delete_file(requester, std::move(arguments));
   };
   registry.add(agent_operation(delete_workspace_file_definition(), remove));

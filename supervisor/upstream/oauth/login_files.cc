@@ -4,17 +4,16 @@
 #include <sodium.h>
 
 #include "supervisor/base/durable.h"
-#include "supervisor/base/folder.h"
 #include "supervisor/base/path.h"
+#include "supervisor/upstream/authorization/stored_logins.h"
 
 namespace oauth {
 namespace {
 
-constexpr char kLogins[] = "logins", kEverybody[] = "everybody", kTenant[] = "tenant-", kEnd[] = ".sealed";
 constexpr std::string_view kMagicLogin = "warder login 1\n";
 constexpr size_t kNonceBytes = crypto_aead_xchacha20poly1305_ietf_NPUBBYTES;
 constexpr size_t kTagBytes = crypto_aead_xchacha20poly1305_ietf_ABYTES;
-constexpr size_t kMaxFileBytes = 512 << 10, kMaxLogins = 10'000;
+constexpr size_t kMaxFileBytes = 512 << 10;
 
 const unsigned char* as_bytes(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
 unsigned char* as_bytes(std::string& text) { return reinterpret_cast<unsigned char*>(text.data()); }
@@ -44,29 +43,6 @@ Result<std::string> unseal(std::string_view sealed, const LoginName& name, const
   return text;
 }
 
-std::string file_of(const LoginName& name) {
-  return (name.second.empty() ? std::string(kEverybody) : kTenant + name.second) + kEnd;
-}
-
-std::optional<std::string> owner_of(std::string_view file) {
-  if (!file.ends_with(kEnd)) return {};
-  file.remove_suffix(std::string_view(kEnd).size());
-  if (file == kEverybody) return std::string();
-  if (!file.starts_with(kTenant)) return {};
-  return std::string(file.substr(std::string_view(kTenant).size()));
-}
-
-// The names in a folder, without those that begin with '.'. A missing folder has none.
-Result<std::vector<std::string>> names_in(int folder, const RelativePath& path) {
-  auto opened = open_beneath(folder, path, O_RDONLY | O_DIRECTORY);
-  if (!opened && opened.error().code == Code::not_found) return std::vector<std::string>();
-  if (!opened) return tl::unexpected<Error>(std::move(opened).error());
-  TRY(auto names, read_names(FolderReader::of(*std::move(opened), path.text())));
-  std::erase_if(names, [](const std::string& name) { return name.starts_with('.'); });
-  if (names.size() > kMaxLogins) names.resize(kMaxLogins);
-  return names;
-}
-
 Result<Tokens> read_file(int folder, const RelativePath& path, const LoginName& name, const SealKey& key) {
   TRY(const Fd file, open_regular_beneath(folder, path, O_RDONLY));
   TRY(const std::string sealed, read_complete(file.get(), kMaxFileBytes));
@@ -82,15 +58,15 @@ LoginFiles::~LoginFiles() { sodium_memzero(key_.data(), key_.size()); }
 
 Result<std::map<LoginName, Tokens>> LoginFiles::read_all(std::vector<std::string>& problems) const {
   std::map<LoginName, Tokens> all;
-  TRY(const auto servers, names_in(folder_, RelativePath::known(kLogins)));
+  TRY(const auto servers, login_names_in(folder_, RelativePath::known(kLoginsFolder)));
   for (const auto& server : servers) {
-    auto folder = RelativePath::parse(std::string(kLogins) + "/" + server);
+    auto folder = RelativePath::parse(std::string(kLoginsFolder) + "/" + server);
     if (!folder) continue;
-    auto files = names_in(folder_, *folder);
+    auto files = login_names_in(folder_, *folder);
     if (!files) problems.push_back(files.error().what);
     if (!files) continue;
     for (const auto& file : *files) {
-      const auto owner = owner_of(file);
+      const auto owner = login_owner_of(file);
       auto path = RelativePath::parse(folder->text() + "/" + file);
       if (!owner || !path || all.size() >= kMaxLogins) continue;
       const LoginName name(server, *owner);
@@ -105,9 +81,9 @@ Result<std::map<LoginName, Tokens>> LoginFiles::read_all(std::vector<std::string
 }
 
 Result<> LoginFiles::write(const LoginName& name, const Tokens& tokens) const {
-  TRY(const RelativePath folder_path, RelativePath::parse(std::string(kLogins) + "/" + name.first));
-  TRY(const RelativePath file_path, RelativePath::parse(file_of(name)));
-  TRY(const RelativePath new_path, RelativePath::parse("." + file_of(name) + ".new"));
+  TRY(const RelativePath folder_path, RelativePath::parse(std::string(kLoginsFolder) + "/" + name.first));
+  TRY(const RelativePath file_path, RelativePath::parse(login_file_of(name.second)));
+  TRY(const RelativePath new_path, RelativePath::parse("." + login_file_of(name.second) + ".new"));
   TRY(const Fd folder, make_directories_beneath(folder_, folder_path, 0700));
   std::string text = write_tokens(tokens);
   const std::string sealed = seal(text, name, key_);
@@ -123,7 +99,8 @@ Result<> LoginFiles::write(const LoginName& name, const Tokens& tokens) const {
 }
 
 Result<> LoginFiles::remove(const LoginName& name) const {
-  TRY(const RelativePath path, RelativePath::parse(std::string(kLogins) + "/" + name.first + "/" + file_of(name)));
+  TRY(const RelativePath path,
+      RelativePath::parse(std::string(kLoginsFolder) + "/" + name.first + "/" + login_file_of(name.second)));
   auto removed = unlink_beneath(folder_, path, Removing::file);
   if (!removed && removed.error().code != Code::not_found) return removed;
   return {};

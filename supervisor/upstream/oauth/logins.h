@@ -22,7 +22,6 @@ class Logins final : public LoginService {
   ~Logins();
 
   LoginBook& book() { return *book_; }
-  const LoginBook& book() const { return *book_; }
   std::shared_ptr<BearerTokens> source(const TokenTarget& target, const std::string& owner) override;
   std::optional<LoginEnd> login_of(const TokenTarget& target, const std::string& owner) override;
   size_t count_of(std::string_view server) const override { return book_->count_of(server); }
