@@ -15,5 +15,7 @@ const PiiRules& pii_of(const Policy& policy) { return policy.pii; }
 LearningScope learning_of(const Policy& policy) { return policy.learning; }
 bool is_home_shared(const Policy& policy) { return policy.cluster.is_home_shared; }
 bool allows_language(const Policy& policy, std::string_view language) { return policy.allows_language(language); }
+bool offers_every_tool(const Policy& policy) { return policy.tools.every; }
+bool offers_tool(const Policy& policy, std::string_view name) { return policy.tools.offers(name); }
 
 }  // namespace policies

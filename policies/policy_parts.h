@@ -29,5 +29,7 @@ LearningScope learning_of(const Policy& policy);
 // Whether the workspaces have a home in a cluster, and may move.
 bool is_home_shared(const Policy& policy);
 bool allows_language(const Policy& policy, std::string_view language);
+bool offers_every_tool(const Policy& policy);
+bool offers_tool(const Policy& policy, std::string_view name);
 
 }  // namespace policies

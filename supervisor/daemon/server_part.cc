@@ -1,6 +1,7 @@
 // The MCP server as a part of the daemon. It is destroyed before the services that its handlers use. When parts that
 // add tools are destroyed before it, their handlers are not called any more, because the connections have ended.
 #include "jail/host.h"
+#include "policies/policy_parts.h"
 #include "supervisor/base/version.h"
 #include "supervisor/daemon/absent_annexes.h"
 #include "supervisor/executions/runs/execute_environment.h"
@@ -9,6 +10,7 @@
 #include "supervisor/parts.h"
 #include "supervisor/protocol/mcp/server.h"
 #include "supervisor/tenants/requester.h"
+#include "supervisor/tenants/tenant.h"
 #include "supervisor/tools/execution/shown_limits.h"
 #include "supervisor/tools/nearest_tool.h"
 #include "supervisor/tools/proposals/commit_workspace.h"
@@ -42,9 +44,9 @@ void choose_tools(mcp::Server& server) {
   server.set_tool_choice([](const User& user) -> std::function<bool(std::string_view)> {
     const auto policy = tenants::member_of(user).policy;
     const bool hides_commit = !tools::offers_commit(*policy);
-    if (policy->tools.every && !hides_commit) return nullptr;
+    if (policies::offers_every_tool(*policy) && !hides_commit) return nullptr;
     return [policy, hides_commit](std::string_view name) {
-      return policy->tools.offers(name) && !(hides_commit && name == "commit_workspace");
+      return policies::offers_tool(*policy, name) && !(hides_commit && name == "commit_workspace");
     };
   });
   server.set_tool_variants([](const User& user) { return tools::shown_limits(*tenants::member_of(user).policy); },

@@ -13,12 +13,12 @@ using namespace traces;
 
 namespace {
 
-Span first() {
-  Span span;
+spans::Span first() {
+  spans::Span span;
   span.trace_id = "4bf92f3577b34da6a3ce929d0e0e4736";
   span.id = "00f067aa0ba902b7";
   span.name = "tools/call execute_code";
-  span.kind = SpanKind::server;
+  span.kind = spans::SpanKind::server;
   span.started_ns = 1'795'361'886'000'000'001;
   span.ended_ns = 1'795'361'886'020'000'000;
   return span;
@@ -27,12 +27,12 @@ Span first() {
 }  // namespace
 
 TEST_CASE("a batch is encoded as OTLP has it in JSON", "[traces]") {
-  Span second = first();
+  spans::Span second = first();
   second.id = "b7ad6b7169203331";
   second.parent_id = "00f067aa0ba902b7";
   second.state = "rojo=1";
   second.name = "say \"\xff\n";
-  second.kind = SpanKind::client;
+  second.kind = spans::SpanKind::client;
   second.attributes = {{"text", "a\\b"}, {"number", int64_t{-9'007'199'254'740'993}}, {"part", 20.25}};
   second.error = "timeout";
   const std::string expected =
@@ -57,7 +57,7 @@ TEST_CASE("a batch is encoded as OTLP has it in JSON", "[traces]") {
 
 TEST_CASE("numbers that JSON does not have are none", "[traces]") {
   for (const double number : {std::nan(""), double{INFINITY}, -double{INFINITY}}) {
-    Span span = first();
+    spans::Span span = first();
     span.attributes = {{"part", number}};
     const std::string text = encode({span}, "box");
     CHECK(text.find(R"({"key":"part","value":{"doubleValue":0}})") != text.npos);

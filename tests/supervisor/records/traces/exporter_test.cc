@@ -34,12 +34,12 @@ struct Fixture {
   TempDirectory folder;
   Loop loop;
   std::string path = folder.path() / "collector.sock";
-  std::unique_ptr<Exporter> exporter = std::make_unique<Exporter>(loop, *parse_collector("unix://" + path));
+  std::unique_ptr<Exporter> exporter = std::make_unique<Exporter>(loop, *spans::parse_collector("unix://" + path));
 
   Fixture() { set_log_level(LogLevel::error); }
   ~Fixture() { set_log_level(LogLevel::info); }
   void add(size_t spans) {
-    for (size_t i = 0; i < spans; i++) OpenSpan span(&exporter->queue(), {}, SpanKind::server, "work");
+    for (size_t i = 0; i < spans; i++) spans::OpenSpan span(&exporter->queue(), {}, spans::SpanKind::server, "work");
   }
   // How long that took.
   double finish(std::chrono::milliseconds limit) {
@@ -53,7 +53,7 @@ struct Fixture {
     loop.run_until([&done] { return done; });
     return ms_since(started);
   }
-  const Queue::Counts& counts() const { return exporter->queue().counts; }
+  const spans::Queue::Counts& counts() const { return exporter->queue().counts; }
 };
 
 }  // namespace
@@ -103,7 +103,7 @@ TEST_CASE_METHOD(Fixture, "spans that nobody takes do not fill the memory", "[tr
   const Silent silent(path);
   add(Exporter::kBatch);
   loop.run_until([this] { return exporter->queue().size() == 0; });  // under way
-  add(3 * Queue::kMax);
-  CHECK(exporter->queue().size() == Queue::kMax);
-  CHECK(counts().dropped == 2 * Queue::kMax);
+  add(3 * spans::Queue::kMax);
+  CHECK(exporter->queue().size() == spans::Queue::kMax);
+  CHECK(counts().dropped == 2 * spans::Queue::kMax);
 }
