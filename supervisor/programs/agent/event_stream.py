@@ -12,6 +12,7 @@ class EventStream:
         self._max = max_bytes
         self._line = bytearray()  # not whole yet
         self._data: list[bytes] = []
+        self._size = 0  # of the data, in bytes; each line counts its end, too
         self._after_return = False  # a newline at the start of the next part belongs to a line that has ended
         self._at_start = True
 
@@ -27,7 +28,7 @@ class EventStream:
             self._line.clear()
             self._take(line, events)
         self._line += lines[-1]
-        if len(self._line) + sum(map(len, self._data)) > self._max:
+        if len(self._line) + self._size > self._max:
             raise Failure(Kind.OTHER, f"an event of the reply is larger than {self._max} bytes")
         return events
 
@@ -38,6 +39,8 @@ class EventStream:
         name, _, value = line.partition(b":")
         if name == b"data":
             self._data.append(value.removeprefix(b" "))
+            self._size += len(value) + 1
         elif not line and self._data:
             events.append(b"\n".join(self._data).decode(errors="replace"))
             self._data.clear()
+            self._size = 0

@@ -50,6 +50,7 @@ class Reply:
 
     async def read(self) -> bytes:
         """The next part of the body; empty: the body has ended."""
+        await asyncio.sleep(0)  # parts that have arrived already would stall the other tasks and the signals
         return await anext(self.parts, b"")
 
     @property

@@ -177,10 +177,12 @@ class Events(unittest.TestCase):
             self.assertEqual([event for part in parts for event in events.feed(part)], expected)
 
     def test_an_event_is_bounded_by_its_lines_and_by_one_line(self):
-        for part in (b"data: " + b"x" * 120, b"data: 1234567\n" * 20):
+        for part in (b"data: " + b"x" * 120, b"data: 1234567\n" * 20, b"data:\n" * 101):
             with self.assertRaisesRegex(Failure, "an event of the reply is larger than 100 bytes"):
                 EventStream(100).feed(part)
         self.assertEqual(len(EventStream(100).feed(b"data: 1234567\n\n" * 50)), 50)
+        events = EventStream(100)
+        self.assertEqual(sum(len(events.feed(b"data: 1234567\n\n")) for _ in range(50)), 50)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import unittest
 
 from agent_modules import arguments, only_environment
 from agent.failure import Failure, Kind
-from agent.http_client import MAX_BODY_BYTES, HttpClient
+from agent.http_client import MAX_BODY_BYTES, HttpClient, Reply
 from agent.model_client import ModelClient, is_temporary, retry_after
 from agent.settings import read_settings
 from agent.urls import parse_url
@@ -81,6 +81,24 @@ class Http(Case):
                       b"HTTP/1.1 100 Continue\r\n\r\n" + plain(b"abc"), b"HTTP/1.0 200\r\n\r\nabc"):
             with self.subTest(reply=reply):
                 self.assertEqual((await self.post([reply]))[1], b"abc")
+
+    async def test_other_tasks_run_between_parts_that_have_arrived(self):
+        async def parts():
+            for _ in range(100):
+                yield b"x"
+        rounds = 0
+
+        async def count():
+            nonlocal rounds
+            while True:
+                rounds += 1
+                await asyncio.sleep(0)
+        counter = asyncio.create_task(count())
+        reply = Reply(200, {}, parts())
+        while await reply.read():
+            pass
+        counter.cancel()
+        self.assertGreaterEqual(rounds, 100)
 
     async def test_a_request_has_its_path_host_and_body(self):
         async with Server([plain()]) as server:
