@@ -115,12 +115,14 @@ class HttpClient:
             name, _, value = line.partition(":")
             headers.setdefault(name.lower(), value.strip(" \t"))
         may_stay = first[1] == "1" and "close" not in headers.get("connection", "").lower()
-        return Reply(status, headers, self._body(reader, headers, may_stay))
+        return Reply(status, headers, self._body(reader, status, headers, may_stay))
 
-    async def _body(self, reader: asyncio.StreamReader, headers: dict[str, str],
+    async def _body(self, reader: asyncio.StreamReader, status: int, headers: dict[str, str],
                     may_stay: bool) -> AsyncIterator[bytes]:
         length = headers.get("content-length")
-        if "transfer-encoding" in headers:
+        if status in (204, 304):  # never have a body, whatever their fields say
+            parts = _exactly(reader, 0)
+        elif "transfer-encoding" in headers:
             parts = _chunks(reader)
         elif length is None:
             parts, may_stay = _until_end(reader), False

@@ -17,6 +17,7 @@ from agent.model_client import ModelClient, is_temporary, retry_after
 from agent.settings import read_settings
 from agent.urls import parse_url
 
+PATIENCE = 20  # seconds; a fault would wait for ever
 OK = b"HTTP/1.1 200 OK\r\n"
 PLAIN = json.dumps({"choices": [{"message": {"content": "Done."}, "finish_reason": "stop"}]}).encode()
 
@@ -81,6 +82,13 @@ class Http(Case):
                       b"HTTP/1.1 100 Continue\r\n\r\n" + plain(b"abc"), b"HTTP/1.0 200\r\n\r\nabc"):
             with self.subTest(reply=reply):
                 self.assertEqual((await self.post([reply]))[1], b"abc")
+
+    async def test_replies_without_a_body_leave_the_connection_open(self):
+        replies = [b"HTTP/1.1 %d X\r\n%s\r\n" % reply for reply in
+                   ((204, b""), (304, b"Content-Length: 9\r\n"), (304, b"Transfer-Encoding: chunked\r\n"))]
+        async with Server([*replies, plain(b"abc")]) as server, asyncio.timeout(PATIENCE):
+            client = HttpClient(parse_url(server.url))
+            self.assertEqual([(await self.whole(client))[1] for _ in range(4)], [b"", b"", b"", b"abc"])
 
     async def test_other_tasks_run_between_parts_that_have_arrived(self):
         async def parts():
