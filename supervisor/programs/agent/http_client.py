@@ -73,7 +73,7 @@ class HttpClient:
                 *(f"{name}: {value}" for name, value in headers.items()), f"Content-Length: {len(body)}", "", ""]
         request = "\r\n".join(head).encode("latin-1") + body
         with network_failures():
-            if self._is_idle:  # the server may have closed it meanwhile
+            if self._is_idle and await self._is_silent():  # the server may close it meanwhile
                 with contextlib.suppress(OSError, EOFError):
                     return await self._exchange(request)
             self.close()
@@ -82,6 +82,17 @@ class HttpClient:
                     self._url.host, self._url.port, ssl=self._context() if self._url.is_secure else None,
                     limit=MAX_HEAD_BYTES, happy_eyeballs_delay=0.2)
             return await self._exchange(request)
+
+    async def _is_silent(self) -> bool:
+        """Whether the idle connection is open and has no bytes, which would be read as the next reply."""
+        assert self._stream
+        await asyncio.sleep(0)  # bytes that have arrived come into the reader
+        try:
+            async with asyncio.timeout(0) as wait:
+                await self._stream[0].read(1)
+        except OSError:
+            return wait.expired()
+        return False
 
     def close(self) -> None:
         if self._stream:

@@ -90,6 +90,12 @@ class Http(Case):
             client = HttpClient(parse_url(server.url))
             self.assertEqual([(await self.whole(client))[1] for _ in range(4)], [b"", b"", b"", b"abc"])
 
+    async def test_bytes_after_a_reply_are_not_the_next_reply(self):
+        async with Server([plain(b"one") + plain(b"forged"), plain(b"late")], [plain(b"two"), plain(b"three")]) as server:
+            client = HttpClient(parse_url(server.url))
+            self.assertEqual([(await self.whole(client))[1] for _ in range(3)], [b"one", b"two", b"three"])
+        self.assertEqual(len(server.requests), 3)
+
     async def test_other_tasks_run_between_parts_that_have_arrived(self):
         async def parts():
             for _ in range(100):
