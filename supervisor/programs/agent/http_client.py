@@ -40,6 +40,8 @@ def network_failures():
         raise Failure(Kind.OTHER, f"the reply has more than {MAX_HEAD_BYTES} bytes of headers") from None
     except (OSError, EOFError) as error:
         raise Failure(Kind.UNAVAILABLE, reason_of(error)) from None
+    except UnicodeError:  # the codec "idna" refuses the name
+        raise Failure(Kind.INVALID, "the name of the host is not valid", "each label has 1 to 63 characters") from None
 
 
 @dataclasses.dataclass

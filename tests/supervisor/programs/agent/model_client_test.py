@@ -206,6 +206,12 @@ class Model(Case):
             self.assertEqual(caught.exception.hint[:len(hint) or None], hint)
             self.assertEqual((caught.exception.kind, self.lines), (Kind.OTHER, []))
 
+    async def test_a_host_that_is_no_name_is_not_asked_again(self):
+        for host in ("a..b", "a" * 64 + ".example"):
+            with self.assertRaisesRegex(Failure, "the name of the host is not valid$") as caught:
+                await self.client(f"https://{host}").ask("", [], [])
+            self.assertEqual((caught.exception.kind, self.lines), (Kind.INVALID, []))
+
     async def test_a_server_that_is_not_there_is_named(self):
         with self.assertRaisesRegex(Failure, r"^the model's server at http://127.0.0.1:1: .*\(asked 2 times\)"):
             await self.client("http://127.0.0.1:1", retries="1").ask("", [], [])
