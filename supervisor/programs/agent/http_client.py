@@ -15,6 +15,7 @@ from .urls import Url
 CONNECT_SECONDS = 10
 MAX_HEAD_BYTES = 64 << 10
 MAX_BODY_BYTES = 16 << 20
+LOCAL_ADDRESSES = ("127.0.0.1", "::1")
 AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"
 
 
@@ -80,10 +81,22 @@ class HttpClient:
                     return await self._exchange(request)
             self.close()
             async with asyncio.timeout(CONNECT_SECONDS):
-                self._stream = await asyncio.open_connection(
-                    self._url.host, self._url.port, ssl=self._context() if self._url.is_secure else None,
-                    limit=MAX_HEAD_BYTES, happy_eyeballs_delay=0.2)
+                self._stream = await self._connect()
             return await self._exchange(request)
+
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """The name localhost is not looked up: a name server could answer with another machine, which would read the
+        key."""
+        host = self._url.host
+        tls, name = (self._context(), host) if self._url.is_secure else (None, None)
+        errors: list[OSError] = []
+        for address in LOCAL_ADDRESSES if host == "localhost" else (host,):
+            try:
+                return await asyncio.open_connection(address, self._url.port, ssl=tls, server_hostname=name,
+                                                     limit=MAX_HEAD_BYTES, happy_eyeballs_delay=0.2)
+            except OSError as error:
+                errors.append(error)
+        raise errors[0]
 
     async def _is_silent(self) -> bool:
         """Whether the idle connection is open and has no bytes, which would be read as the next reply."""

@@ -6,6 +6,7 @@ import json
 import pathlib
 import ssl
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -29,13 +30,13 @@ def plain(body=PLAIN, fields=b""):
 class Server:
     """Each connection gets the next list of replies, one for each request, and is closed after the last."""
 
-    def __init__(self, *connections, tls=None):
-        self.connections, self.tls, self.requests = list(connections), tls, []
+    def __init__(self, *connections, tls=None, address="127.0.0.1"):
+        self.connections, self.tls, self.address, self.requests = list(connections), tls, address, []
 
     async def __aenter__(self):
-        self.server = await asyncio.start_server(self.serve, "127.0.0.1", 0, ssl=self.tls)
-        port = self.server.sockets[0].getsockname()[1]
-        self.url = f"{'https' if self.tls else 'http'}://127.0.0.1:{port}/v1"
+        self.server = await asyncio.start_server(self.serve, self.address, 0, ssl=self.tls)
+        self.port = self.server.sockets[0].getsockname()[1]
+        self.url = f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}/v1"
         return self
 
     async def __aexit__(self, *_):
@@ -205,6 +206,18 @@ class Model(Case):
             self.assertEqual(caught.exception.text, f"the model's server answers with status {status}: no [key]\\x1b[2J")
             self.assertEqual(caught.exception.hint[:len(hint) or None], hint)
             self.assertEqual((caught.exception.kind, self.lines), (Kind.OTHER, []))
+
+    async def test_localhost_is_this_machine_and_is_not_looked_up(self):
+        names = []  # that were looked up
+        sys.addaudithook(lambda event, values: names.append(values[0]) if event == "socket.getaddrinfo" else None)
+        has_ipv6 = any(f"{1:032x} " in file.read_text() for file in pathlib.Path("/proc/net").glob("if_inet6"))
+        for address in ("127.0.0.1", "::1") if has_ipv6 else ("127.0.0.1",):
+            async with Server([plain()], address=address) as server:
+                client = self.client(f"http://localhost:{server.port}/v1", retries="0")
+                self.assertEqual((await client.ask("", [], [])).text, "Done.")
+        with self.assertRaisesRegex(Failure, "Connection refused"):
+            await self.client("http://localhost:1", retries="0").ask("", [], [])
+        self.assertEqual(names, [])
 
     async def test_a_host_that_is_no_name_is_not_asked_again(self):
         for host in ("a..b", "a" * 64 + ".example"):
