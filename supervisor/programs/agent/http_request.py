@@ -7,6 +7,7 @@ import re
 MAX_HEAD_BYTES = 32 << 10
 MAX_FIELDS = 100
 MAX_BODY_BYTES = 2 << 20
+MAX_CHUNKS = 4096
 _METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH")
 _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 
@@ -119,8 +120,11 @@ async def read_body(reader: asyncio.StreamReader, request: Request) -> bytes:
     """Raises as read_head()."""
     if request.count("transfer-encoding") == 0:
         return await reader.readexactly(int(request.field("content-length") or 0))
-    body = bytearray()
+    body, chunks = bytearray(), 0
     while size := await _chunk_size(reader):
+        chunks += 1
+        if chunks > MAX_CHUNKS:
+            raise Refused(413, "the body of the request has too many chunks")
         if size > MAX_BODY_BYTES - len(body):
             raise Refused(413, "the body of the request is too long")
         body += await reader.readexactly(size)
@@ -131,12 +135,13 @@ async def read_body(reader: asyncio.StreamReader, request: Request) -> bytes:
 
 async def _chunk_size(reader: asyncio.StreamReader) -> int:
     """Without extensions (RFC 9112, section 7.1)."""
-    line = b""
-    while not line.endswith(b"\n"):
-        line += await reader.readexactly(1)
-        if not re.fullmatch(b"[0-9A-Fa-f]{1,15}(\r\n?)?", line):
-            raise Refused(400, "chunk extensions are not supported" if line.endswith(b";") else
-                          "the chunks of the request are not valid")
+    try:
+        line = await reader.readuntil(b"\n")
+    except asyncio.LimitOverrunError:
+        line = b""
+    if not re.fullmatch(b"[0-9A-Fa-f]{1,15}\r\n", line):
+        raise Refused(400, "chunk extensions are not supported" if b";" in line else
+                      "the chunks of the request are not valid")
     return int(line, 16)
 
 

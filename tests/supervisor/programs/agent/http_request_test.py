@@ -3,7 +3,7 @@ import asyncio
 import unittest
 
 import agent_modules  # noqa: F401
-from agent.http_request import MAX_BODY_BYTES, MAX_HEAD_BYTES, Refused, read_body, read_head
+from agent.http_request import MAX_BODY_BYTES, MAX_CHUNKS, MAX_HEAD_BYTES, Refused, read_body, read_head
 
 HOST = b"Host: localhost\r\n"
 
@@ -74,9 +74,15 @@ class Requests(unittest.IsolatedAsyncioTestCase):
 
     async def test_chunks_are_strict_and_bounded(self):
         for chunks, status in ((b"1;x=y\r\na\r\n0\r\n\r\n", 400), (b"g\r\n", 400), (b"\r\n", 400), (b"1\na", 400), (b"1\r\nab", 400),
-                               (b"0\r\nX: y\r\n\r\n", 400), (b"-1\r\n", 400), (b"0000000000000001\r\n", 400), (b"200001\r\n", 413)):
-            with self.subTest(chunks=chunks):
+                               (b"0\r\nX: y\r\n\r\n", 400), (b"-1\r\n", 400), (b"0000000000000001\r\n", 400), (b"200001\r\n", 413),
+                               (b"1\r\na\n0\r\n\r\n", 400), (b"1\n\r\na\r\n", 400), (b"0\n\r\n", 400), (b"0" * (MAX_HEAD_BYTES + 1), 400),
+                               (b"1\r\na\r\n" * (MAX_CHUNKS + 1), 413)):
+            with self.subTest(chunks=chunks[:32]):
                 self.assertEqual(await self.refused(head(b"Host: a", b"Transfer-Encoding: chunked") + chunks), status)
+
+    async def test_a_body_may_have_many_chunks(self):
+        _, body = await self.read(head(b"Host: a", b"Transfer-Encoding: chunked") + b"1\r\na\r\n" * MAX_CHUNKS + b"0\r\n\r\n")
+        self.assertEqual(body, b"a" * MAX_CHUNKS)
 
     async def test_a_head_is_bounded_in_bytes_and_fields(self):
         self.assertEqual(await self.refused(head(b"Host: a", b"X: " + b"a" * MAX_HEAD_BYTES)), 431)
