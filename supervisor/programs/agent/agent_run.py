@@ -45,6 +45,7 @@ class Outcome:
     error: str = ""  # why there is no answer; empty: there is one
     hint: str = ""
     is_started: bool = False  # the daemon has allowed the run
+    is_bug: bool = False  # the daemon has not refused the run: this program has failed
     turns: int = 0
     usage: TokenUsage = dataclasses.field(default_factory=TokenUsage)
     cost: float = 0  # by the prices of the settings
@@ -75,21 +76,27 @@ class AgentRun:
         if self._is_over:  # cancelled before it began
             self._work.cancel()
         seconds = self._settings.bounds.seconds
-        _, pending = await asyncio.wait({self._work}, timeout=seconds)
-        if pending:
-            self._stop(RunEnd.TIME, f"the run has reached its bound of {seconds:g} s (--max-seconds)")
-            await asyncio.wait(pending)
-        if not self._is_over:
-            self._work.result()  # raises the error of a bug
-        self._model.close()
-        for proposal in await self._tools.close():
-            self._report(f"the changes of the run are the proposal {printable(proposal, 64)}")
         try:
+            _, pending = await asyncio.wait({self._work}, timeout=seconds)
+            if pending:
+                self._stop(RunEnd.TIME, f"the run has reached its bound of {seconds:g} s (--max-seconds)")
+                await asyncio.wait(pending)
+        finally:
+            self._work.cancel()
+            await self._close()
+        return self._outcome
+
+    async def _close(self) -> None:
+        """Ends the sessions, and writes the end of the transcript, which is unlocked in any case."""
+        try:
+            self._model.close()
+            for proposal in await self._tools.close():
+                self._report(f"the changes of the run are the proposal {printable(proposal, 64)}")
             self._transcript.end(self._outcome.end.value, self._outcome.error)
         except Failure as failure:
             self._report(failure.text)
-        self._transcript.close()
-        return self._outcome
+        finally:
+            self._transcript.close()
 
     def cancel(self, why: str) -> None:
         """Ends a run that has not ended. A program that runs is ended, too."""
@@ -111,6 +118,9 @@ class AgentRun:
         except Failure as failure:
             end = RunEnd.UNAVAILABLE if failure.kind == Kind.UNAVAILABLE else RunEnd.FAILED
             self._stop(end, failure.text, failure.hint)
+        except Exception as error:  # a bug; its text could hold the key
+            self._outcome.is_bug = True
+            self._stop(RunEnd.FAILED, f"this program has failed: {type(error).__name__}", "please report it")
 
     async def _converse(self) -> None:
         """Ends with the model's answer in the outcome, or has called _stop()."""

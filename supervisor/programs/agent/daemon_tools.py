@@ -229,7 +229,10 @@ class DaemonTools:
         if len(self._address.socket.encode(errors="surrogateescape")) > 107:
             raise Failure(Kind.INVALID, f"{subject}: the path is longer than 107 bytes",
                           "use a shorter path, for example under /run or /tmp")
-        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+        try:
+            connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+        except OSError as error:  # too many open files
+            raise os_failure(error, subject, Kind.UNAVAILABLE) from None
         try:
             connection.connect(self._address.socket)
         except OSError as error:

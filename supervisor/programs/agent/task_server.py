@@ -62,6 +62,16 @@ def read_order(text: str) -> TaskOrder:
     return TaskOrder(values["userId"], values["task"], is_background)
 
 
+def status_of(outcome: Outcome) -> int:
+    """A run that has begun is an answer, however it ended. Otherwise this program has failed, or the daemon has refused
+    the run, or does not answer."""
+    if outcome.is_started:
+        return 200
+    if outcome.is_bug:
+        return 500
+    return 403 if outcome.end == RunEnd.FAILED else 503
+
+
 class ServedTask:
     def __init__(self, ident: str, run: AgentRun, session: str):
         self.id, self.run, self.session = ident, run, session
@@ -137,9 +147,7 @@ class TaskServer:
             task.run.cancel("the client has left")  # a client that leaves ends its task, which costs money
         outcome = task.outcome
         assert outcome
-        # A run that has begun is an answer, however it ended. Otherwise the daemon has refused it, or does not answer.
-        status = 200 if outcome.is_started else 403 if outcome.end == RunEnd.FAILED else 503
-        return Reply(status, outcome.to_json(task.session))
+        return Reply(status_of(outcome), outcome.to_json(task.session))
 
     def _get_task(self, ident: str) -> Reply:
         task = self._background.get(ident)
@@ -167,7 +175,7 @@ class TaskServer:
         try:
             task.outcome = await task.run.run()
         finally:  # also after a bug
-            task.outcome = task.outcome or Outcome(error="the run has failed")
+            task.outcome = task.outcome or Outcome(error="the run has failed", is_bug=True)
             self._report(f"task {task.id[:8]}: ended: {task.outcome.end.value}")
             del self._running[task.id]
             task.over.set()
