@@ -4,7 +4,7 @@ from typing import Any
 from .conversation import Message, ModelMessage, ShownTool, ToolsMessage
 from .failure import Failure, Kind
 from .json_text import dump_json, member, number_member, text_member
-from .model_format import ModelFormat, ReplyReader, arguments_object, error_text, parse_reply
+from .model_format import ModelFormat, ReplyReader, error_text, parse_reply
 
 MAX_REPLY_TOKENS = 16_000  # max_tokens of one reply; the API requires a number
 
@@ -91,6 +91,6 @@ def _blocks_of(message: Message) -> list[dict[str, Any]]:
                 for answer in message.answers]
     blocks = [{"type": "text", "text": message.text}] if message.text else []  # no block may be empty
     if isinstance(message, ModelMessage):
-        blocks += [{"type": "tool_use", "id": request.id, "name": request.name, "input": arguments_object(request.arguments)}
+        blocks += [{"type": "tool_use", "id": request.id, "name": request.name, "input": request.arguments_object}
                    for request in message.requests]
     return blocks

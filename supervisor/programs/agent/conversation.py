@@ -1,6 +1,10 @@
 """The conversation with a model, in no provider's form: the messages of the user, the model and the tools."""
 import dataclasses
+import functools
 from typing import Any
+
+from .failure import Failure
+from .json_text import parse_json
 
 
 @dataclasses.dataclass
@@ -9,6 +13,16 @@ class ToolRequest:
     id: str
     name: str
     arguments: str = ""  # as the model wrote them: JSON, if the model made no mistake
+
+    @functools.cached_property  # each request to the model has the whole conversation again
+    def arguments_object(self) -> dict[str, Any]:
+        """Empty if they are no object: providers refuse other values in the history of a conversation. Do not change
+        it."""
+        try:
+            value = parse_json(self.arguments)
+        except Failure:
+            return {}
+        return value if isinstance(value, dict) else {}
 
 
 @dataclasses.dataclass

@@ -1,7 +1,6 @@
 """ModelFormat: one provider's form of requests. ReplyReader: reads one reply, from a stream of server-sent events or
 from a plain body. Replies come from the model's server, which is not trusted. Readers raise Failure: unavailable, the
 reply is broken or reports a fault, so the request may be sent again; other, the reply has too many calls."""
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -16,16 +15,6 @@ def error_text(body: Any) -> str:
     """The sentence of {"error": {"message": ...}}; empty: absent."""
     error = member(body, "error")
     return error if isinstance(error, str) else text_member(error, "message")
-
-
-@functools.lru_cache(maxsize=1024)  # each request to the model has the whole conversation again
-def arguments_object(arguments: str) -> dict[str, Any]:
-    """Empty if they are no object: providers refuse other values in the history of a conversation. Do not change it."""
-    try:
-        value = parse_json(arguments)
-    except Failure:
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 class ReplyReader:

@@ -4,7 +4,7 @@ from typing import Any
 from .conversation import Message, ModelMessage, ShownTool, TokenUsage, UserMessage
 from .failure import Failure, Kind
 from .json_text import dump_json, list_member, member, number_member, text_member
-from .model_format import ModelFormat, ReplyReader, arguments_object, error_text, parse_reply
+from .model_format import ModelFormat, ReplyReader, error_text, parse_reply
 
 
 class OpenAiReader(ReplyReader):
@@ -73,7 +73,7 @@ def _messages_of(message: Message) -> list[dict[str, Any]]:
         return [{"role": "user", "content": message.text}]
     if isinstance(message, ModelMessage):
         calls = [{"id": request.id, "type": "function",
-                  "function": {"name": request.name, "arguments": dump_json(arguments_object(request.arguments))}}
+                  "function": {"name": request.name, "arguments": dump_json(request.arguments_object)}}
                  for request in message.requests]
         return [{"role": "assistant", "content": message.text, **({"tool_calls": calls} if calls else {})}]
     return [{"role": "tool", "tool_call_id": answer.id,

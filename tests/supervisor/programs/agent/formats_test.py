@@ -55,6 +55,12 @@ class OpenAi(unittest.TestCase):
         body = self.form.request("m", "", TOOLS, MESSAGES)
         self.assertEqual(body["messages"][2]["tool_calls"][1]["function"]["arguments"], "{}")
 
+    def test_arguments_are_read_once_and_belong_to_their_call(self):
+        call, same = (ToolRequest("c1", "execute_code", '{"code": "1"}') for _ in range(2))
+        self.assertIs(call.arguments_object, call.arguments_object)
+        self.assertIsNot(call.arguments_object, same.arguments_object)
+        self.assertEqual(call, ToolRequest("c1", "execute_code", '{"code": "1"}'))
+
     def test_the_key_is_a_bearer_token_and_no_key_is_no_header(self):
         self.assertEqual(self.form.headers("k"), {"Authorization": "Bearer k"})
         self.assertEqual(self.form.headers(""), {})
