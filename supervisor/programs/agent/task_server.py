@@ -73,8 +73,8 @@ def status_of(outcome: Outcome) -> int:
 
 
 class ServedTask:
-    def __init__(self, ident: str, run: AgentRun, session: str):
-        self.id, self.run, self.session = ident, run, session
+    def __init__(self, ident: str, session: str):
+        self.id, self.session = ident, session
         self.outcome: Outcome | None = None  # after its end
         self.over = asyncio.Event()
 
@@ -84,7 +84,7 @@ class TaskServer:
         """`address`: of a TCP socket. `token`: empty for a Unix socket."""
         self._settings, self._daemon, self._report = settings, daemon, report
         self._address, self._token = address, token
-        self._running: dict[str, ServedTask] = {}
+        self._running: dict[str, AgentRun] = {}  # by the ids of their tasks; a run holds its whole conversation
         self._background: dict[str, ServedTask] = {}  # the oldest first
         self._drivers: set[asyncio.Task[None]] = set()
         self._server = JsonServer(self, settings.tasks + FREE_CONNECTIONS)
@@ -95,8 +95,8 @@ class TaskServer:
     async def finish(self) -> None:
         """Accepts no more requests, cancels the tasks that run, and waits for their end."""
         self._server.stop()
-        for task in self._running.values():
-            task.run.cancel("the server of tasks has ended")
+        for run in self._running.values():
+            run.cancel("the server of tasks has ended")
         if self._drivers:
             await asyncio.wait(self._drivers)
 
@@ -141,10 +141,11 @@ class TaskServer:
             self._keep(task)
             return Reply(202, {"id": task.id, "state": "running", "session": task.session},
                          f"Location: /task/{task.id}\r\n")
+        run = self._running[task.id]
         try:
             await task.over.wait()
         finally:
-            task.run.cancel("the client has left")  # a client that leaves ends its task, which costs money
+            run.cancel("the client has left")  # a client that leaves ends its task, which costs money
         outcome = task.outcome
         assert outcome
         return Reply(status_of(outcome), outcome.to_json(task.session))
@@ -164,16 +165,16 @@ class TaskServer:
         def report(line: str) -> None:
             self._report(f"task {ident[:8]}: {line}")
         report(f"user {printable(order.user, 64)}, session {transcript.session}")
-        task = ServedTask(ident, AgentRun(self._settings, self._daemon, transcript, report), transcript.session)
-        self._running[ident] = task
-        driver = asyncio.create_task(self._drive(task))
+        task = ServedTask(ident, transcript.session)
+        run = self._running[ident] = AgentRun(self._settings, self._daemon, transcript, report)
+        driver = asyncio.create_task(self._drive(task, run))
         self._drivers.add(driver)
         driver.add_done_callback(self._drivers.discard)
         return task
 
-    async def _drive(self, task: ServedTask) -> None:
+    async def _drive(self, task: ServedTask, run: AgentRun) -> None:
         try:
-            task.outcome = await task.run.run()
+            task.outcome = await run.run()
         finally:  # also after a bug
             task.outcome = task.outcome or Outcome(error="the run has failed", is_bug=True)
             self._report(f"task {task.id[:8]}: ended: {task.outcome.end.value}")
