@@ -154,6 +154,20 @@ class OnUnixSocket(Case):
         (file,) = (self.state / "warder/agent").glob("*.jsonl")
         self.assertEqual(json.loads(file.read_text().splitlines()[-1])["how"], "cancelled")
 
+    def test_sigterm_answers_the_clients_that_wait(self):
+        self.model.script = [run(WAITS, timeout_seconds=300)]
+        with contextlib.closing(self.connection()) as connection:
+            connection.request("POST", "/task", json.dumps({"userId": "customer-e", "task": "x"}),
+                               {"Content-Type": "application/json"})
+            while "workspace:///begun" not in self.files_of("customer-e"):
+                self.assertIsNone(self.process.poll())
+            self.process.send_signal(signal.SIGTERM)
+            reply = connection.getresponse()
+            answer = json.loads(reply.read())
+        self.assertEqual((reply.status, answer["ended"]), (200, "cancelled"))
+        self.assertEqual(answer["error"], "the server of tasks has ended")
+        self.assertEqual(self.process.wait(PATIENCE), 0)
+
     def test_bad_bodies(self):
         good = {"userId": "customer-a", "task": "x"}
         for body, said in (("", "not JSON"), ("[]", "object"), ("{", "not JSON"), ({"task": "x"}, "userId"),

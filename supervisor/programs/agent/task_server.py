@@ -24,6 +24,7 @@ from .urls import is_own_host, is_own_origin
 MAX_TASK_BYTES = 1 << 20
 MAX_USER_BYTES = 128
 MAX_ENDED_TASKS = 64  # background tasks whose end is known
+ENDING = "the server of tasks has ended"
 FREE_CONNECTIONS = 32  # beside those that wait for a task
 
 
@@ -87,18 +88,22 @@ class TaskServer:
         self._running: dict[str, AgentRun] = {}  # by the ids of their tasks; a run holds its whole conversation
         self._background: dict[str, ServedTask] = {}  # the oldest first
         self._drivers: set[asyncio.Task[None]] = set()
+        self._is_ending = False
         self._server = JsonServer(self, settings.tasks + FREE_CONNECTIONS)
 
     async def open(self, listening: socket.socket) -> None:
         await self._server.open(listening)
 
     async def finish(self) -> None:
-        """Accepts no more requests, cancels the tasks that run, and waits for their end."""
+        """Accepts no more requests, cancels the tasks that run, and waits for their end and for the answers to the
+        clients that wait for one."""
         self._server.stop()
+        self._is_ending = True
         for run in self._running.values():
-            run.cancel("the server of tasks has ended")
+            run.cancel(ENDING)
         if self._drivers:
             await asyncio.wait(self._drivers)
+        await self._server.finish()
 
     def check(self, head: Request) -> None:
         host = head.field("host")
@@ -130,6 +135,8 @@ class TaskServer:
         return scheme == "Bearer" and hmac.compare_digest(token.encode(), self._token.encode())
 
     async def _post_task(self, body: str) -> Reply:
+        if self._is_ending:
+            raise Refused(503, ENDING)
         order = read_order(body)
         if len(self._running) >= self._settings.tasks:
             raise Refused(503, f"{len(self._running)} tasks run already", "Retry-After: 5\r\n")

@@ -29,27 +29,16 @@ class Case(unittest.IsolatedAsyncioTestCase):
         await server.open(listening)
         return server
 
-    async def send(self, method, path, body=b""):
+    async def ask(self, method, path, body=b""):
         reader, writer = await asyncio.open_unix_connection(self.path)
-        self.addCleanup(writer.close)
         writer.write(b"%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" %
                      (method, path, len(body), body))
-        return reader
-
-    async def ask(self, *request):
-        return answer_in(await (await self.send(*request)).read())
+        head, _, answer = (await reader.read()).partition(b"\r\n\r\n")
+        writer.close()
+        return int(head.split(b" ")[1]), json.loads(answer)
 
     async def post(self, **more):
-        return await self.ask(b"POST", b"/task", task_body(**more))
-
-
-def task_body(**more):
-    return json.dumps({"userId": "customer", "task": "Add", **more}).encode()
-
-
-def answer_in(reply):
-    head, _, body = reply.partition(b"\r\n\r\n")
-    return int(head.split(b" ")[1]), json.loads(body)
+        return await self.ask(b"POST", b"/task", json.dumps({"userId": "customer", "task": "Add", **more}).encode())
 
 
 class Tasks(Case):
@@ -62,6 +51,26 @@ class Tasks(Case):
         gc.collect()
         self.assertEqual([entry for entry in gc.get_objects() if isinstance(entry, AgentRun)], [])
         await server.finish()
+
+    async def test_a_client_that_waits_for_its_task_has_an_answer_at_the_end_of_the_server(self):
+        begun = asyncio.Event()
+
+        async def never_answer(reader, writer):
+            begun.set()
+            await reader.read()
+            writer.close()
+        daemon = await asyncio.start_unix_server(never_answer, self.path + ".daemon")
+        self.addCleanup(daemon.close)
+        server = await self.serve(self.path + ".daemon")
+        silent, writer = await asyncio.open_unix_connection(self.path)
+        client = asyncio.create_task(self.post())
+        await begun.wait()
+        await server.finish()
+        self.assertTrue(client.done())  # main() exits now
+        self.assertEqual(await silent.read(), b"")  # a client without a request is dropped at once
+        writer.close()
+        status, answer = await client
+        self.assertEqual((status, answer["ended"], answer["error"]), (503, "cancelled", "the server of tasks has ended"))
 
     async def test_a_fault_of_the_server_is_no_refusal_of_the_daemon(self):
         server = await self.serve("/\ud800")
