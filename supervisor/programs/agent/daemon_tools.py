@@ -45,7 +45,7 @@ class CallResult:
 
 
 def report_text(text: str) -> str:
-    """The beginning and the end of a text that is too long for the model."""
+    """The beginning and the end of an overlong text."""
     data = utf8(text)
     if len(data) <= MAX_REPORTED_BYTES:
         return text

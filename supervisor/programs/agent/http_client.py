@@ -146,7 +146,7 @@ class HttpClient:
     async def _body(self, reader: asyncio.StreamReader, status: int, headers: dict[str, str],
                     may_stay: bool) -> AsyncIterator[bytes]:
         length = headers.get("content-length")
-        if status in (204, 304):  # never have a body, whatever their fields say
+        if status in (204, 304):  # have no body, also if their fields name one
             parts = _exactly(reader, 0)
         elif "transfer-encoding" in headers:
             parts = _chunks(reader)

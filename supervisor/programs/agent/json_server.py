@@ -42,7 +42,7 @@ class JsonServer:
     def __init__(self, host: Host, max_connections: int):
         self._host, self._max = host, max_connections
         self._connections: set[asyncio.Task[Any]] = set()
-        self._reading: set[asyncio.Task[Any]] = set()  # those whose request was not read to its end
+        self._reading: set[asyncio.Task[Any]] = set()  # connections without a whole request
         self._is_stopped = False
 
     async def open(self, listening: socket.socket) -> None:

@@ -45,7 +45,7 @@ def is_temporary(status: int) -> bool:
 
 
 class Refusal(Failure):
-    """A status of the server that is no reply. `wait`: the pause that it asks for, in seconds."""
+    """A status of the server other than that of a reply. `wait`: the pause of its Retry-After, in seconds."""
 
     def __init__(self, failure: Failure, wait: float | None):
         super().__init__(failure.kind, failure.text, failure.hint)
