@@ -245,7 +245,7 @@ TEST_CASE("A workflow expires after its last use, whatever the clock did, and a 
   CHECK((*list)[0].name == "used");
   CHECK(saved.hold("w", "e1", kLimits, "acme/two"));
   CHECK(saved.hold("w", "e1", kLimits, "acme2"));
-  saved.store->forget("acme");
+  saved.rows->forget("acme");
   for (const char* tenant : {"acme", "acme/two"}) {
     list = await(saved.loop, saved.rows->list(tenant));
     REQUIRE(list);
@@ -328,9 +328,9 @@ TEST_CASE("Inputs are an object of at most 64 short texts, with a digest of hexa
 
 TEST_CASE("The seed of text hashes is the tenant's, and stays when the daemon starts again") {
   Kept saved;
-  const uint32_t seed = saved.store->hash_seed("acme");
+  const uint32_t seed = workflows::hash_seed(*saved.rows, "acme");
   CHECK(seed != 0);
-  CHECK(seed != saved.store->hash_seed("other"));
+  CHECK(seed != workflows::hash_seed(*saved.rows, "other"));
   saved.open();
-  CHECK(saved.store->hash_seed("acme") == seed);
+  CHECK(workflows::hash_seed(*saved.rows, "acme") == seed);
 }
