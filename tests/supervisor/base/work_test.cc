@@ -156,7 +156,7 @@ TEST_CASE("what a job owns that nobody waits for any more is freed on a thread, 
   scope.reset();
   loop.spawn(run_one(work, {"other"}, 1, 2, done));
   loop.spawn(run_one(work, {"other"}, 1, 3, done));
-  loop.run_until([&] { return work.waiting() == 0 && done.size() == 3; });
+  loop.run_until([&] { return work.is_idle() && done.size() == 3; });
   created.reset();  // joins
   REQUIRE(*where);
   CHECK(**where != std::this_thread::get_id());
