@@ -8,6 +8,7 @@
 
 #include "policies/policy.h"
 #include "policies/tenant_id.h"
+#include "supervisor/base/elapsed_clock.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/log.h"
 #include "supervisor/daemon/absent_annexes.h"
@@ -46,6 +47,14 @@ std::map<std::string, std::string> InterruptedRuns::adopt(std::vector<std::strin
 Result<> InterruptedRuns::serve() {
   for (InterruptedRun& run : std::exchange(runs_, {})) tasks_.spawn(resume_run(std::move(run)));
   return {};
+}
+
+Task<std::chrono::seconds> InterruptedRuns::tidy() {
+  if (is_annex_absent("workflows") && !is_removal_by_age_paused()) {
+    const auto expired = co_await workflows_.expire(retention_now_ms(), {});
+    if (!expired) log_warning("workflows that have expired stay: {}", expired.error().what);
+  }
+  co_return std::chrono::seconds::max();
 }
 
 Result<std::shared_ptr<tenants::Member>> InterruptedRuns::readmit(const workflows::StoredRun& run) {

@@ -13,7 +13,7 @@
 #include "supervisor/privileges.h"
 #include "supervisor/workspace_homes.h"
 
-class InterruptedRuns final : public Part, public Opener, public Drainer {
+class InterruptedRuns final : public Part, public Opener, public Tidier, public Drainer {
  public:
   // All must outlive this object.
   InterruptedRuns(Loop& loop, const DaemonIdentity& identity, const ClientDoors& doors, tenants::Registry& registry,
@@ -33,6 +33,8 @@ class InterruptedRuns final : public Part, public Opener, public Drainer {
   std::map<std::string, std::string> adopt(std::vector<std::string> executions);
   // Starts the noted executions again.
   Result<> serve() override;
+  // Without the annex of workflows: removes those that have expired. The annex does it where it is.
+  Task<std::chrono::seconds> tidy() override;
   void disconnect() override { tasks_.cancel_all(); }
 
  private:
