@@ -93,6 +93,12 @@ int Daemon::run() {
   watch_signals();
   tasks_.spawn(serve());
   loop_.run();
+  // All answers and records are written, and only destruction is left. libuv takes its handlers away then, and a second
+  // signal must not turn a good end into a death by a signal.
+  sigset_t ends;
+  sigemptyset(&ends);
+  for (int number : {SIGTERM, SIGINT}) sigaddset(&ends, number);
+  ::pthread_sigmask(SIG_BLOCK, &ends, nullptr);
   return status_;
 }
 
