@@ -8,11 +8,23 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import TOP, Daemon, Policies
+from harness import TOP, Daemon, Policies, eventually, let_go, workspace_of
 
 ANNEXES = set(re.findall(r"^annex\((\w+) ", (TOP / "CMakeLists.txt").read_text(), re.MULTILINE))
 EGRESS = {"rules": [{"host": "api.example.test", "ports": [443]}], "connections": 4, "bytes_up": 1024, "bytes_down": 1024,
           "seconds": 10}
+
+
+LONG = """
+import os, time, warder
+wf = warder.workflow("long")
+wf.step("first", lambda: open("/workspace/first", "a").write("x"))
+def wait():
+    open("/workspace/waits", "w").close()
+    while not os.path.exists("/workspace/go"): time.sleep(0.01)
+    return "went on"
+result = wf.step("wait", wait)
+"""
 
 
 def version_of(program):
@@ -53,6 +65,27 @@ class WithoutAnnexes(unittest.TestCase):
             with Daemon(arguments=("--config", config)) as daemon, daemon.connect() as client:
                 self.assertFalse(client.execute("result = 1")["success"])
                 self.assertIn("cluster: this warderd was built without cluster", daemon.log_text())
+
+    def test_an_interrupted_run_waits_for_a_warderd_with_workflows(self):
+        with Policies(workflows={"resume": 2}) as policies, Daemon(program=os.environ["WITH_ANNEXES"], policies=policies) as daemon:
+            waits = workspace_of(daemon) / "waits"
+            with daemon.connect() as client:
+                client.call("execute_code", {"code": LONG, "background": True, "timeout_seconds": 120})
+                eventually(waits.exists, "the second step")
+            waits.unlink()
+            daemon.kill()
+            daemon.program = os.environ["WARDERD"]
+            daemon.start()
+            with daemon.connect() as client:
+                self.assertEqual(client.execute("result = 1")["result"], 1)
+            self.assertIn("1 interrupted executions of workflows are not started again", daemon.log_text())
+            self.assertFalse(waits.exists())
+            daemon.stop()
+            daemon.program = os.environ["WITH_ANNEXES"]
+            daemon.start()
+            eventually(waits.exists, "the second step of the run that goes on")
+            self.assertEqual((workspace_of(daemon) / "first").read_text(), "x")  # its first step did not run again
+            let_go(daemon)
 
     def test_workflows_are_refused_by_name(self):
         with Daemon() as daemon, daemon.connect() as client:
